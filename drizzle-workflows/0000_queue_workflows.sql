@@ -34,6 +34,7 @@ CREATE TABLE "queue_steps" (
 	"name" text NOT NULL,
 	"kind" text NOT NULL,
 	"signal" text,
+	"trace" text,
 	"output" jsonb,
 	"error" jsonb,
 	CONSTRAINT "queue_steps_pkey" PRIMARY KEY("job_id","queue","name")

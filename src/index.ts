@@ -201,6 +201,13 @@ export {
   StepLimitError,
   StepMismatchError,
 } from './features/workflows/job/step-errors.ts';
+export type {
+  ObservedStep,
+  StepEnd,
+  StepObservation,
+  StepObserver,
+} from './features/workflows/job/step-observer.ts';
+export type { MailboxRecord } from './features/workflows/queries/find-mailboxes.ts';
 export type { StepRecord } from './features/workflows/queries/find-steps.ts';
 export type {
   SignalArguments,
@@ -209,4 +216,4 @@ export type {
   SignalTo,
   Workflows,
 } from './features/workflows/workflows.ts';
-export { type MakeWorkflows, workflowsIn } from './features/workflows/workflows-in.ts';
+export { type MakeWorkflows, type WorkflowOptions, workflowsIn } from './features/workflows/workflows-in.ts';

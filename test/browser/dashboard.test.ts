@@ -85,6 +85,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     job: `/jobs/${shop.retrying}`,
     'discarded-job': `/jobs/${shop.failed}`,
     'running-job': `/jobs/${shop.running}`,
+    'job-with-steps': `/jobs/${shop.fulfilling}`,
     'no-job': '/jobs/999999999',
     errors: '/errors',
     queues: '/queues',
@@ -445,6 +446,16 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await page.getByText('25 %').waitFor();
     await database.client`update queue_jobs set progress = '0.75' where id = ${shop.running}`;
     await page.getByText('75 %').waitFor();
+    await page.goto(`${origin}${BASE}/jobs/${shop.fulfilling}`);
+    const charge = page.locator('#step-1 details');
+    await charge.locator('summary').click();
+    await database.client`
+      update queue_steps set ended_at = now(), output = '{"by": "Ada"}'
+      where job_id = ${shop.fulfilling} and name = 'approval'`;
+    await page.locator('#step-5').getByText('received').waitFor();
+    // What the viewer has opened stays open.
+    expect(await charge.getAttribute('open')).not.toBeNull();
+    await page.getByText('"ch_3PqLkd"').waitFor();
     await page.goto(`${origin}${BASE}/database`);
     await page.getByText('What to do').first().click();
     // Figures may be new each time, or the same for minutes. The second answer shows that the first has been drawn.

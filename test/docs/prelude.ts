@@ -7,10 +7,12 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import {
   createQueue,
   defineJob,
+  defineSignal,
   exponentialBackoff,
   type Handler,
   type Step,
   type TransactionOf,
+  unvalidated,
 } from 'drizzle-queue';
 import type postgres from 'postgres';
 import { z } from 'zod';
@@ -84,6 +86,12 @@ export declare const mailer: {
 };
 
 export const queue = createQueue();
+
+export const approval = defineSignal('approval', z.object({ by: z.string(), ok: z.boolean() }));
+export const fulfil = defineJob('fulfil', {
+  payload: z.object({ orderId: z.number(), cents: z.number() }),
+  output: unvalidated<unknown>(),
+});
 
 /** The app's own function takes the transaction as an argument. */
 export declare function placeOrder(tx: TransactionOf<typeof db>, values: typeof cart): Promise<void>;

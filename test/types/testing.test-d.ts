@@ -1,4 +1,13 @@
-import { createQueue, defineJob, type HandlerContext, handle, type TransactionOf } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  defineSignal,
+  type HandlerContext,
+  handle,
+  type TransactionOf,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import {
   drainIn,
   enqueuedBy,
@@ -6,6 +15,7 @@ import {
   inTransaction,
   queueMatchers,
   runHandler,
+  sent,
   spy,
   travel,
 } from 'drizzle-queue/testing';
@@ -73,6 +83,36 @@ describe('the testing kit', () => {
     runHandler(send, { db: { select: () => 1 } }, ({ db }) => ({ id: db.select() }));
   });
 
+  test('runHandler types steps and signals by their definitions', async () => {
+    const flows = createQueue({ workflows: workflowsIn(workflowTables) });
+    const approval = defineSignal('approval', z.object({ by: z.string(), at: z.coerce.date() }));
+    const bare = defineSignal('bare');
+    const run = await runHandler(
+      send,
+      {
+        payload: { to: 'a', at: new Date() },
+        queue: flows,
+        steps: { charge: { id: 'ch_1' } },
+        signals: [sent(approval, { by: 'Ada', at: new Date() }), sent(bare)],
+      },
+      async ({ step }) => {
+        const answer = await step.waitForSignal(approval);
+        expectTypeOf(answer.at).toEqualTypeOf<Date>();
+        return { id: await step.run('id', () => 1) };
+      },
+    );
+    expectTypeOf(run.steps[0]?.name).toEqualTypeOf<string | undefined>();
+    expectTypeOf(run.waitsFor).toEqualTypeOf<readonly string[]>();
+    // @ts-expect-error no such value
+    sent(approval, { by: 7 });
+    // @ts-expect-error its value is missing
+    sent(approval);
+    // @ts-expect-error it has no value
+    sent(bare, 1);
+    // @ts-expect-error a queue without workflows has no steps
+    runHandler(send, { queue }, async ({ step }) => ({ id: await step.run('id', () => 1) }));
+  });
+
   test('inline is the queue', () => {
     expectTypeOf(inline(queue, { handlers })).toEqualTypeOf<typeof queue>();
     travel(postgresJs, queue, { hours: 1 });
@@ -90,5 +130,9 @@ describe('the testing kit', () => {
     assertion.toHaveEnqueued(send, { payload: { to: 1 } });
     // @ts-expect-error of toHaveDiscarded
     assertion.toHaveCompleted(send, { error: 'a' });
+    assertion.toHaveRecordedSteps(send, { steps: { charge: { id: 'ch_1' } }, waitsFor: ['approval'] });
+    assertion.toHaveRecordedSteps(send, { steps: ['charge'], payload: expect.anything(), times: 1 });
+    // @ts-expect-error of toHaveRecordedSteps
+    assertion.toHaveEnqueued(send, { steps: ['charge'] });
   });
 });

@@ -100,7 +100,7 @@ describe('a child', () => {
     expect(runs).toBe(2);
     expect(await queue.workflows.steps(database.db, id)).toMatchObject([
       { name: 'one', kind: 'enqueue', output: { ids: [expect.any(Number)] } },
-      { name: 'one: end', kind: 'wait', output: [40] },
+      { name: 'one: end', kind: 'wait', output: 40 },
     ]);
     expect((await queue.find(database.db, id))?.attempt).toBe(1);
     expect(await openBatches()).toBe(0);

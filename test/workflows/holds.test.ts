@@ -11,7 +11,7 @@ import {
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
-import { drainIn, runHandler, travel } from 'drizzle-queue/testing';
+import { drainIn, travel } from 'drizzle-queue/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
 import type { Holder } from '../../src/core/sql/fence.ts';
@@ -314,14 +314,5 @@ describe('the testing kit', () => {
     });
     await expect(walked).rejects.toBe(rollBack);
     expect(await database.client`select from queue_steps`).toHaveLength(0);
-  });
-
-  test('runHandler says that it has no steps', async () => {
-    const run = await runHandler(
-      work,
-      { payload: 1, queue },
-      async ({ step }) => await step.run('one', () => 1),
-    );
-    expect(run).toMatchObject({ outcome: 'failed', error: { message: expect.stringContaining('drainIn') } });
   });
 });

@@ -228,6 +228,22 @@ describe('a signal', () => {
     await expect(queue.workflows.signal(database.db, { id }, text, '\0')).rejects.toThrow(InvalidSignalError);
   });
 
+  test('is counted in its mailbox: sent, received, and waited for', async () => {
+    const id = await enqueue();
+    const mailboxes = () => queue.workflows.mailboxes(database.db, id);
+    expect(await mailboxes()).toEqual([]);
+    for (const value of [1, 2]) await send(id, value);
+    const updatedAt = expect.any(Date);
+    expect(await mailboxes()).toEqual([
+      { signal: 'answer', sent: 2, received: 0, waiting: false, updatedAt },
+    ]);
+    await start(async ({ step }) => {
+      for (const name of ['one', 'two', 'three']) await step.waitForSignal(answer, { name });
+    });
+    await until(async () => (await mailboxes())[0]?.waiting === true);
+    expect(await mailboxes()).toEqual([{ signal: 'answer', sent: 2, received: 2, waiting: true, updatedAt }]);
+  });
+
   test('is refused once 1,000 were not received', async () => {
     const id = await enqueue();
     await database.client`

@@ -192,12 +192,15 @@ describe('a wait', () => {
     worker.on('waiting', ({ delayMs }) => waits.push(delayMs));
     const id = await enqueue();
     await until(() => waits.length === 1);
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([{ kind: 'sleep', endedAt: null }]);
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'scheduled', attempt: 0 });
     expect(worker.health()).toMatchObject({ busy: 0 });
     await aDayPasses();
     expect(await ended(id)).toMatchObject({ state: 'completed', output: 'slept', attempt: 1, errors: [] });
     expect(seen).toEqual([1, 1]);
     expect(waits[0]).toBeLessThanOrEqual(86_400_000);
+    const [slept] = await queue.workflows.steps(database.db, id);
+    expect(slept?.endedAt).toEqual(slept?.until);
   });
 
   test('until a time in the past is over at once', async () => {

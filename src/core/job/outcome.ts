@@ -27,6 +27,7 @@ export type Outcome =
 const SNOOZE: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.snooze');
 const CANCEL: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.cancel');
 const FAIL: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.fail');
+const WAIT: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.wait');
 
 /** What {@link snooze} returns. */
 export class Snooze {
@@ -47,6 +48,18 @@ export class Fail {
   /** Keeps the type nominal as well: an output that happens to have an `error` is not a failure. */
   readonly [FAIL] = true;
   constructor(readonly error: unknown) {}
+}
+
+/** What `next` of `around.run` resolves with when the handler is left behind because it waits. */
+export class Wait {
+  readonly [WAIT] = true;
+  /** @param delayMs until when, in milliseconds from now; `null`: without a limit of time */
+  constructor(readonly delayMs: number | null) {}
+}
+
+/** Whether `next` of `around.run` has resolved because the handler waits. */
+export function isWait(returned: unknown): returned is Wait {
+  return typeof returned === 'object' && returned !== null && WAIT in returned;
 }
 
 /** Whether a handler has returned what {@link snooze} of any copy of this package makes. */

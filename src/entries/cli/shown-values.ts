@@ -1,11 +1,16 @@
 import { type OwnColumn, ownColumnsOf } from '../../core/schema/own-columns.ts';
-import type { JobRecord } from '../../index.ts';
+import type { JobRecord, StepRecord } from '../../index.ts';
 import { ownText } from '../dashboard/own-text.ts';
 import { type JobOfValue, type Show, type ShownField, shownText } from '../dashboard/show.ts';
 import type { Project } from './project/open-project.ts';
 import { json } from './terminal/printable.ts';
 
 type Field = ShownField['field'];
+
+/** The part of a job that has a value: an own column, or a step. */
+type PartOfJob = Partial<Pick<ShownField, 'column' | 'step'>>;
+/** What stands for a value in a document. */
+type Change = (name: string, field: Field, value: unknown, text: string, column?: string) => unknown;
 
 /** What is printed in the place of a value that is hidden. */
 const HIDDEN = 'hidden';
@@ -40,7 +45,7 @@ export class ShownValues {
   /** The value of an own column. */
   own(job: JobRecord, column: string, value: unknown): string {
     const text = ownText(value);
-    const shown = this.#ask(this.#jobOf(job), 'own', text, column);
+    const shown = this.#ask(this.#jobOf(job), 'own', text, { column });
     return shown === text ? json(value) : (shown ?? HIDDEN);
   }
 
@@ -58,6 +63,31 @@ export class ShownValues {
    */
   document(job: JobRecord): Readonly<Record<string, unknown>> {
     return this.#show === undefined ? { ...job } : this.#changed({ ...job }, this.#jobOf(job));
+  }
+
+  /** The name of a step, or a text of its error. */
+  ofStep(job: JobRecord, field: 'step' | 'errorName' | 'error', text: string, step: string): string {
+    return this.#ask(this.#jobOf(job), field, text, { step }) ?? HIDDEN;
+  }
+
+  /** The output of a step, in a line. */
+  stepOutput(job: JobRecord, { name, output }: StepRecord): string {
+    return this.#ask(this.#jobOf(job), 'output', json(output), { step: name }) ?? HIDDEN;
+  }
+
+  /** A step for a program, as {@link ShownValues.document}. */
+  step(job: JobRecord, step: StepRecord): Readonly<Record<string, unknown>> {
+    if (this.#show === undefined) return { ...step };
+    const { name, output, error } = step;
+    const hidden = new Set<string>();
+    const change = this.#changer(hidden, this.#jobOf(job), name);
+    const changed = {
+      ...step,
+      name: change('name', 'step', name, name),
+      ...(output !== undefined && { output: change('output', 'output', output, json(output)) }),
+      ...(error !== null && { error: changedError(change, 'error', { ...error }) }),
+    };
+    return hidden.size === 0 ? changed : { ...changed, hidden: [...hidden] };
   }
 
   /** The same for a schedule, which has the name, the kind, the queue and the payload of its jobs. */
@@ -82,12 +112,7 @@ export class ShownValues {
 
   #changed(record: Record<string, unknown>, job: JobOfValue): Record<string, unknown> {
     const hidden = new Set<string>();
-    const change = (name: string, field: Field, value: unknown, text: string, column?: string): unknown => {
-      const shown = this.#ask(job, field, text, column);
-      if (shown === text) return value;
-      if (shown === null) hidden.add(name);
-      return shown === null ? null : typeof value === 'string' ? shown : parsed(shown);
-    };
+    const change = this.#changer(hidden, job);
     const changed = { ...record };
     for (const field of JSON_FIELDS) {
       const value = record[field];
@@ -102,18 +127,19 @@ export class ShownValues {
       changed.cancelReason = change('cancelReason', 'error', record.cancelReason, record.cancelReason);
     for (const [column, value] of Object.entries(job.own))
       changed[column] = change(column, 'own', value, ownText(value), column);
-    if (Array.isArray(record.errors)) {
-      changed.errors = record.errors.map((error: Readonly<Record<string, unknown>>) => {
-        const { name, message, stack } = error;
-        return {
-          ...error,
-          name: change('errors.name', 'errorName', name, String(name)),
-          message: change('errors.message', 'error', message, String(message)),
-          ...(stack !== undefined && { stack: change('errors.stack', 'error', stack, String(stack)) }),
-        };
-      });
-    }
+    if (Array.isArray(record.errors))
+      changed.errors = record.errors.map((error) => changedError(change, 'errors', error));
     return hidden.size === 0 ? changed : { ...changed, hidden: [...hidden] };
+  }
+
+  /** Asks about one value after the other, and notes the names of those that are hidden. */
+  #changer(hidden: Set<string>, job: JobOfValue, step?: string): Change {
+    return (name, field, value, text, column) => {
+      const shown = this.#ask(job, field, text, { column, step });
+      if (shown === text) return value;
+      if (shown === null) hidden.add(name);
+      return shown === null ? null : typeof value === 'string' ? shown : parsed(shown);
+    };
   }
 
   #jobOf(job: JobRecord): JobOfValue {
@@ -121,10 +147,33 @@ export class ShownValues {
     return { id, kind, queue, own: Object.fromEntries(this.ownOf(job)) };
   }
 
-  #ask(job: JobOfValue | undefined, field: Field, text: string, column?: string): string | null {
+  #ask(
+    job: JobOfValue | undefined,
+    field: Field,
+    text: string,
+    { column, step }: PartOfJob = {},
+  ): string | null {
     const asked = { job, field, text, cut: false, access: ACCESS };
-    return shownText(this.#show, { ...asked, ...(column !== undefined && { column }) });
+    return shownText(this.#show, {
+      ...asked,
+      ...(column !== undefined && { column }),
+      ...(step !== undefined && { step }),
+    });
   }
+}
+
+function changedError(
+  change: Change,
+  at: string,
+  error: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const { name, message, stack } = error;
+  return {
+    ...error,
+    name: change(`${at}.name`, 'errorName', name, String(name)),
+    message: change(`${at}.message`, 'error', message, String(message)),
+    ...(stack !== undefined && { stack: change(`${at}.stack`, 'error', stack, String(stack)) }),
+  };
 }
 
 function parsed(text: string): unknown {

@@ -28,12 +28,13 @@ import { schedulesPage } from './pages/schedules.tsx';
 import { workersPage } from './pages/workers.tsx';
 import { SlowPage } from './parts/layout.tsx';
 import { SAID } from './parts/notice.tsx';
+import { MOST_STEPS, STEP_CUT, type StepsOfJob } from './parts/steps.tsx';
 import { CUT } from './parts/value.tsx';
 import { isOwnRequest, protectiveHeaders } from './protection.ts';
 import { FEW_ROWS_MS, type Found, Searches, UNFIT, UnfitValueError } from './searches.ts';
 import { copyOf } from './shared-response.ts';
 import { TooManySearchesError } from './turns.ts';
-import { limitsOf, schedulesOf, scopeName, type Visit } from './visit.ts';
+import { limitsOf, schedulesOf, scopeName, type Visit, workflowsOf } from './visit.ts';
 
 /** Answers the requests of a browser. */
 export type Dashboard = (request: Request) => Promise<Response>;
@@ -188,12 +189,14 @@ function pagesOf(app: Hono<Env>): void {
     const visit = c.get('visit');
     const found = await findShown(visit, c.req.param('id'));
     if (found === undefined) return await show(c, <SlowPage visit={visit} title="Job" />);
-    if (found.value !== undefined) return await show(c, jobPage(visit, found.value));
+    if (found.value !== undefined)
+      return await show(c, jobPage(visit, found.value, await stepsOf(visit, found.value)));
     return await show(c, noJobPage(visit, c.req.param('id').slice(0, 20)), 404);
   });
-  app.get('/jobs/:id{\\d+}/:field{payload|output|metadata|progress}', async (c, next) => {
+  app.get('/jobs/:id{\\d+}/:field{payload|output|metadata|progress|step}', async (c, next) => {
     const { id, field } = c.req.param();
-    return (await download(c.get('visit'), jobId(id), field)) ?? (await next());
+    const step = field === 'step' ? c.req.query('name') : undefined;
+    return (await download(c.get('visit'), jobId(id), { field, step })) ?? (await next());
   });
   app.get('/errors', (c) => show(c, errorsPage(c.get('visit'))));
   app.get('/queues', async (c, next) => {
@@ -250,4 +253,26 @@ async function findShown(visit: Visit, text: string): Promise<Found<ShownJob | u
   const name = JSON.stringify(['job', scopeName(visit), id]);
   const look = (db: Executor) => showJob(db, settings.queue.tables, show);
   return await searches.at(viewer, name, JOB_MS, look, FEW_ROWS_MS);
+}
+
+/** What the queue's workflows know of a job; `undefined` where the queue has none. */
+async function stepsOf(visit: Visit, job: ShownJob): Promise<{ readonly found: StepsOfJob } | undefined> {
+  const workflows = workflowsOf(visit);
+  if (workflows === undefined) return undefined;
+  const { searches, viewer } = visit;
+  const { id, queue } = job;
+  // The job was found in their scope.
+  const name = JSON.stringify(['steps', scopeName(visit), id]);
+  const show = { id, queue, cut: STEP_CUT, limit: MOST_STEPS };
+  const look = async (db: Executor) => ({
+    ...(await workflows.shown(db, show)),
+    mailboxes: await workflows.mailboxes(db, id),
+  });
+  try {
+    return { found: (await searches.at(viewer, name, JOB_MS, look, FEW_ROWS_MS))?.value };
+  } catch (error) {
+    // The rest of the page needs none of it.
+    if (!(error instanceof MissingMigrationError)) throw error;
+    return { found: undefined };
+  }
 }

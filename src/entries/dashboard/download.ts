@@ -1,11 +1,19 @@
-import { showJob } from '../../core/queries/operate/show-job.ts';
+import { type JsonText, type ShownJob, showJob } from '../../core/queries/operate/show-job.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { nameIn } from './form-fields.ts';
 import { within } from './looks.ts';
 import { turnsOf } from './turns.ts';
-import { revealed, type Visit } from './visit.ts';
+import { revealed, type Visit, workflowsOf } from './visit.ts';
 
 /** The largest value to download. */
 const MAX_VALUE = 100_000_000;
 const DOWNLOAD_MS = 30_000;
+
+/** A value of a job, or the output of one of its steps by the name of that. */
+export interface Downloaded {
+  readonly field: string;
+  readonly step: string | undefined;
+}
 
 /**
  * A whole value of a job, as `show` shows it; `undefined` where there is none, or it is hidden. It is not
@@ -14,18 +22,22 @@ const DOWNLOAD_MS = 30_000;
 export async function download(
   visit: Visit,
   id: number | undefined,
-  field: string,
+  { field, step }: Downloaded,
 ): Promise<Response | undefined> {
   const { viewer, settings, granted } = visit;
   const { db, queue } = settings;
-  if (id === undefined || !isField(field)) return undefined;
-  const show = { id, scope: granted.scope, cut: MAX_VALUE };
-  const job = await turnsOf(db).take(viewer, () =>
-    within(db, queue.tables, DOWNLOAD_MS, (tx) => showJob(tx, queue.tables, show)),
-  );
-  const value = job?.[`${field}Text`];
+  if (id === undefined) return undefined;
+  const look = async (tx: Executor) => {
+    const cut = field === 'step' ? 1 : MAX_VALUE;
+    const job = await showJob(tx, queue.tables, { id, scope: granted.scope, cut });
+    if (job === undefined) return undefined;
+    return { job, value: isField(field) ? job[`${field}Text`] : await outputOf(visit, tx, job, step) };
+  };
+  const found = await turnsOf(db).take(viewer, () => within(db, queue.tables, DOWNLOAD_MS, look));
+  const { job, value } = found ?? {};
   if (job === undefined || value === undefined || value === null) return undefined;
-  const shown = revealed(visit, job, field, { text: value.text, cut: value.length > MAX_VALUE });
+  const cut = value.length > MAX_VALUE;
+  const shown = revealed(visit, job, isField(field) ? field : 'output', { text: value.text, cut, step });
   if (shown === null) return undefined;
   return new Response(shown, {
     headers: {
@@ -34,6 +46,18 @@ export async function download(
       'cache-control': 'no-store',
     },
   });
+}
+
+async function outputOf(
+  visit: Visit,
+  db: Executor,
+  { id, queue }: ShownJob,
+  step: string | undefined,
+): Promise<JsonText | null | undefined> {
+  const name = nameIn(step);
+  if (name === undefined) return undefined;
+  const found = await workflowsOf(visit)?.shown(db, { id, queue, name, cut: MAX_VALUE, limit: 1 });
+  return found?.steps[0]?.outputText;
 }
 
 const FIELDS = ['payload', 'output', 'metadata', 'progress'] as const;

@@ -19,6 +19,7 @@ export interface ShownField {
   readonly job: JobOfValue | undefined;
   /**
    * `error`: the message of an error, or its stack. `own`: a value of an own column, which `column` names.
+   * `step`: the name of a step, which may contain a key.
    * `finding`: a sentence of `queue.check` or `queue.vitals`, which may name workers and database objects.
    */
   readonly field:
@@ -33,9 +34,12 @@ export interface ShownField {
     | 'own'
     | 'worker'
     | 'schedule'
+    | 'step'
     | 'finding';
   /** The own column, by its key in the app's code. */
   readonly column?: string | undefined;
+  /** The step of a workflow that has the output or the error, by its name. */
+  readonly step?: string | undefined;
   /** JSON as Postgres writes it, so that large numbers are exact; anything else as a plain text. */
   readonly text: string;
   /** Whether the text is only the beginning. */

@@ -1,5 +1,6 @@
 import type { Limits } from '../../features/limits/limits.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
+import type { Workflows } from '../../features/workflows/workflows.ts';
 import type { DashboardAction, Granted } from './access.ts';
 import type { Links } from './links.ts';
 import type { Looks } from './looks.ts';
@@ -51,23 +52,29 @@ export function limitsOf({ settings, granted }: Visit): Limits | undefined {
   return granted.scope.own.length > 0 ? undefined : (settings.queue.limits as Limits | undefined);
 }
 
+/** The queue's workflows, if it has any. */
+export function workflowsOf({ settings }: Visit): Workflows | undefined {
+  // createQueue sets it to what workflowsIn() made, or leaves it out.
+  return settings.queue.workflows as Workflows | undefined;
+}
+
+/** A value of a row, and which it is. */
+interface RevealedValue {
+  readonly text: string;
+  readonly cut?: boolean;
+  readonly column?: string | undefined;
+  readonly step?: string | undefined;
+}
+
 /** A value as it may be shown; `null` when it is hidden. */
 export function revealed(
   { settings, granted }: Visit,
   job: JobOfValue | undefined,
   field: ShownField['field'],
-  { text, cut = false, column }: { readonly text: string; readonly cut?: boolean; readonly column?: string },
+  { cut = false, ...value }: RevealedValue,
 ): string | null {
   const of = job && { id: job.id, kind: job.kind, queue: job.queue, own: job.own };
-  const { access } = granted;
-  return shownText(settings.show, {
-    job: of,
-    field,
-    text,
-    cut,
-    access,
-    ...(column !== undefined && { column }),
-  });
+  return shownText(settings.show, { job: of, field, cut, access: granted.access, ...value });
 }
 
 /** Whether a value is shown as it is, so that links and forms may contain it. */

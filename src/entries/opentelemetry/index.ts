@@ -2,3 +2,4 @@
 export type { Figures, Vitals } from './figures.ts';
 export { type ObservedWorker, type ObserveOptions, observe } from './observe.ts';
 export { type OtelAround, type OtelOptions, otel } from './otel.ts';
+export { type OtelStepsOptions, otelSteps } from './otel-steps.ts';

@@ -2,6 +2,7 @@ import {
   type Attributes,
   type Context,
   context,
+  createContextKey,
   type Link,
   propagation,
   ROOT_CONTEXT,
@@ -9,7 +10,7 @@ import {
   SpanKind,
   trace,
 } from '@opentelemetry/api';
-import { isCancel, isFail, isSnooze } from '../../core/job/outcome.ts';
+import { isCancel, isFail, isSnooze, isWait } from '../../core/job/outcome.ts';
 import type { AttemptContext, BatchAttemptContext } from '../../index.ts';
 import {
   ATTEMPT,
@@ -30,6 +31,9 @@ import { fail } from './span-error.ts';
 import type { Tracing } from './tracing.ts';
 
 type Job = AttemptContext['job'];
+
+/** Under this key a context has the span of its attempt, whatever spans the app has begun in it. */
+export const ATTEMPT_SPAN = /* @__PURE__ */ createContextKey('drizzle-queue attempt');
 
 /** A handler that is told that its worker stops has this long to return. */
 const GRACE_MS = 1_000;
@@ -98,9 +102,10 @@ async function traceCall(
     },
     base,
   );
-  const forget = endWhenLeft(span, signal);
+  const forget = endWhenLeft(span, signal, OUTCOME);
   try {
-    note(span, await context.with(trace.setSpan(base, span), next));
+    const within = trace.setSpan(base, span).setValue(ATTEMPT_SPAN, span);
+    note(span, await context.with(within, next));
   } catch (error) {
     span.setAttribute(OUTCOME, isAbortedBy(signal, 'QueueError') ? 'interrupted' : 'failed');
     fail(span, error);
@@ -127,7 +132,7 @@ function linksOf(jobs: readonly Job[]): Link[] {
  * Otherwise the span of a hanging handler would never be seen. The worker still waits for a cancelled
  * handler.
  */
-function endWhenLeft(span: Span, signal: AbortSignal): () => void {
+export function endWhenLeft(span: Span, signal: AbortSignal, outcome: string): () => void {
   let timer: NodeJS.Timeout | undefined;
   const leave = () => {
     const { reason } = signal;
@@ -135,7 +140,7 @@ function endWhenLeft(span: Span, signal: AbortSignal): () => void {
     if (nameOf(reason) === 'JobCancelledError') return;
     const stops = nameOf(reason) === 'QueueError';
     const end = () => {
-      span.setAttribute(OUTCOME, stops ? 'interrupted' : 'failed');
+      span.setAttribute(outcome, stops ? 'interrupted' : 'failed');
       fail(span, reason);
       span.end();
     };
@@ -171,7 +176,9 @@ function noteOutcome(span: Span, returned: unknown): void {
         ? 'snoozed'
         : isCancel(returned)
           ? 'cancelled'
-          : 'completed',
+          : isWait(returned)
+            ? 'waiting'
+            : 'completed',
   );
 }
 

@@ -16,7 +16,7 @@ export type PgliteDb = ReturnType<typeof import('drizzle-orm/pglite').drizzle>;
 export interface TestDatabaseOptions {
   /**
    * The queue whose tables it has: those of `createQueue({ tables })`, its own columns, and the tables of
-   * control and of metrics that it was given. @default the tables of `drizzle-queue/schema` and
+   * control, metrics and workflows that it was given. @default the tables of `drizzle-queue/schema` and
    * `drizzle-queue/schema/control`
    */
   queue?: Queue | undefined;

@@ -52,7 +52,12 @@ export interface ExpectedDiscard<TJob extends JobDefinition = JobDefinition> ext
 }
 
 /** As the checks read it, whichever of the matchers it is for. */
-export type GivenExpectation = ExpectedCompletion & ExpectedDiscard;
+export type GivenExpectation = ExpectedCompletion &
+  ExpectedDiscard & {
+    /** Those of `toHaveRecordedSteps`, which knows what they are. */
+    steps?: Readonly<Record<string, unknown>> | readonly string[] | undefined;
+    waitsFor?: readonly string[] | undefined;
+  };
 
 const EXPECTED = namesOf<GivenExpectation>({
   payload: true,
@@ -71,6 +76,8 @@ const EXPECTED = namesOf<GivenExpectation>({
   ignoreUnkept: true,
   output: true,
   error: true,
+  steps: true,
+  waitsFor: true,
 });
 const DEFAULT_DELTA_MS = 10_000;
 
@@ -114,7 +121,8 @@ export function differencesOf(
   expected: GivenExpectation,
   equals: Equals,
 ): readonly Difference[] {
-  const { times: _, withinMs: __, ignoreUnkept: ___, runIn, error, own, ...values } = expected;
+  const { times: _, withinMs: __, ignoreUnkept: ___, steps: ____, waitsFor: _____, ...compared } = expected;
+  const { runIn, error, own, ...values } = compared;
   const plain = Object.entries({ ...values, ...own }).flatMap(([key, value]) =>
     value === undefined && key !== 'payload'
       ? []

@@ -15,7 +15,7 @@ export interface InTransactionOptions {
    * point to the other ones. Not for tables in a `pgSchema`.
    * @default the tables that all share
    */
-  queue?: Pick<Queue, 'tables' | 'limits' | 'schedules' | 'keys' | 'metrics'> | undefined;
+  queue?: Pick<Queue, 'tables' | 'limits' | 'schedules' | 'keys' | 'metrics' | 'workflows'> | undefined;
 }
 
 const OPTIONS = namesOf<InTransactionOptions>({ queue: true });

@@ -15,7 +15,7 @@ import { tablesOf } from './tables-of.ts';
  */
 export async function useOwnTables(
   tx: Transaction,
-  queue: Pick<Queue, 'tables' | 'limits' | 'schedules' | 'keys' | 'metrics'>,
+  queue: Pick<Queue, 'tables' | 'limits' | 'schedules' | 'keys' | 'metrics' | 'workflows'>,
 ): Promise<void> {
   const tables = tablesOf(queue).map((table) => placeOf(table));
   const schema = `drizzle_queue_${globalThis.crypto.randomUUID().replaceAll('-', '')}`;

@@ -3,6 +3,9 @@ import type { Queue } from '../../core/queue/queue.ts';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import type { JobRecord } from '../../core/sql/job-record.ts';
+import { queueMailboxes, queueSteps } from '../../features/workflows/schema/index.ts';
+import type { TablesOfWorkflows } from '../../features/workflows/sql/workflow-tables.ts';
+import type { Workflows } from '../../features/workflows/workflows.ts';
 import { checkQueue } from './check-queue.ts';
 import type { Equals } from './differences.ts';
 import {
@@ -13,6 +16,7 @@ import {
   type ExpectedJob,
   type GivenExpectation,
 } from './expected-job.ts';
+import { checkExpectedSteps, type ExpectedSteps, stepDifferences } from './expected-steps.ts';
 import { type ComparedJob, explain, explainUnkept } from './explain.ts';
 import { findWrittenJobs, hasEndedJobs } from './find-written-jobs.ts';
 import { isTransaction } from './written-here.ts';
@@ -49,6 +53,12 @@ export type QueueMatchers = {
     job: JobDefinition,
     expected?: GivenExpectation,
   ): Promise<MatcherResult>;
+  toHaveRecordedSteps(
+    this: MatcherContext,
+    db: Executor,
+    job: JobDefinition,
+    expected?: GivenExpectation,
+  ): Promise<MatcherResult>;
 };
 
 /** The matchers, as a test calls them. */
@@ -65,6 +75,11 @@ export interface QueueAssertions {
   toHaveCompleted<TJob extends JobDefinition>(job: TJob, expected?: ExpectedCompletion<TJob>): Promise<void>;
   /** That such a job was discarded. */
   toHaveDiscarded<TJob extends JobDefinition>(job: TJob, expected?: ExpectedDiscard<TJob>): Promise<void>;
+  /**
+   * That such a job, whatever became of it, has recorded these steps, or waits in these. Without either, that
+   * it has recorded any.
+   */
+  toHaveRecordedSteps<TJob extends JobDefinition>(job: TJob, expected?: ExpectedSteps<TJob>): Promise<void>;
 }
 
 declare global {
@@ -82,6 +97,11 @@ declare global {
       ): Promise<void>;
       /** See {@link QueueAssertions}. */
       toHaveDiscarded<TJob extends JobDefinition>(job: TJob, expected?: ExpectedDiscard<TJob>): Promise<void>;
+      /** See {@link QueueAssertions}. */
+      toHaveRecordedSteps<TJob extends JobDefinition>(
+        job: TJob,
+        expected?: ExpectedSteps<TJob>,
+      ): Promise<void>;
     }
   }
 }
@@ -91,10 +111,12 @@ type Matcher = keyof QueueMatchers;
 const LOOK_MS = 20;
 
 /** The matchers for the tables of one queue, with its own columns: see {@link queueMatchers}. */
-export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
+export function matchersOf(queue: Pick<Queue, 'tables'> & { readonly workflows?: unknown }): QueueMatchers {
   // Only its tables are used.
   checkQueue('matchersOf', queue as Queue);
   const { tables } = queue;
+  // `createQueue` has put it there, or nothing.
+  const workflows = queue.workflows as Pick<Workflows, 'tables'> | undefined;
   const find = async (db: Executor, kind?: string) =>
     await findWrittenJobs(db, tables, { kind, after: 0, written: isTransaction(db) });
 
@@ -110,19 +132,25 @@ export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
     // Bun asks for its own `this`.
     const equals: Equals = (actual, wanted) => context.equals(actual, wanted);
     const { times, withinMs, ignoreUnkept } = checkExpected(matcher, expected);
+    checkExpectedSteps(matcher, expected);
+    const stepTables = matcher === 'toHaveRecordedSteps' ? tablesOfSteps() : undefined;
     const state = STATE[matcher];
     const endMs = performance.now() + withinMs;
     for (;;) {
       const found = await find(db, job.kind);
-      const compared = found.map((record) => ({
-        record,
-        differences: [
+      const compared: ComparedJob[] = [];
+      for (const record of found) {
+        const differences = [
           ...(state === undefined || record.state === state
             ? []
             : [{ path: 'state', actual: record.state, expected: state }]),
           ...differencesOf(record, expected, equals),
-        ],
-      }));
+        ];
+        // Another job's steps say nothing.
+        if (stepTables !== undefined && differences.length === 0)
+          differences.push(...(await stepDifferences(db, stepTables, record.id, expected, equals)));
+        compared.push({ record, differences });
+      }
       const fitting = compared.filter(({ differences }) => differences.length === 0);
       const pass = times === undefined ? fitting.length > 0 : fitting.length === times;
       if (pass === isNot && performance.now() < endMs) {
@@ -140,6 +168,11 @@ export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
       const message = () => explain(matcher, { job, expected, compared, others, pass });
       return { pass, message };
     }
+  }
+
+  function tablesOfSteps(): TablesOfWorkflows {
+    if (workflows !== undefined) return { ...tables, ...workflows.tables };
+    throw new TypeError('toHaveRecordedSteps needs a queue with workflows: matchersOf(queue)');
   }
 
   async function mayBeUnseen(
@@ -166,6 +199,9 @@ export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
     toHaveDiscarded(db, job, expected) {
       return match('toHaveDiscarded', this, db, job, expected);
     },
+    toHaveRecordedSteps(db, job, expected) {
+      return match('toHaveRecordedSteps', this, db, job, expected);
+    },
   };
 }
 
@@ -173,11 +209,13 @@ const STATE: Readonly<Record<Matcher, JobRecord['state'] | undefined>> = {
   toHaveEnqueued: undefined,
   toHaveCompleted: 'completed',
   toHaveDiscarded: 'discarded',
+  toHaveRecordedSteps: undefined,
 };
 
 /**
- * Matchers for `expect.extend` of Vitest, Jest and Bun, over the tables of `drizzle-queue/schema`; for others
- * {@link matchersOf}. Each is awaited, and takes a transaction or a database.
+ * Matchers for `expect.extend` of Vitest, Jest and Bun, over the tables of `drizzle-queue/schema` and
+ * `drizzle-queue/schema/workflows`; for others {@link matchersOf}. Each is awaited, and takes a transaction
+ * or a database.
  *
  * ```ts
  * expect.extend(queueMatchers);
@@ -189,4 +227,5 @@ const STATE: Readonly<Record<Matcher, JobRecord['state'] | undefined>> = {
  */
 export const queueMatchers: QueueMatchers = /* @__PURE__ */ matchersOf({
   tables: { queueJobs, queueResults, queueWorkers, queuePauses },
+  workflows: { tables: { queueSteps, queueMailboxes } },
 });

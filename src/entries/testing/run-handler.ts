@@ -5,7 +5,7 @@ import {
   type PayloadInput,
 } from '../../core/job/definition.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkInteger, MAX_ATTEMPTS } from '../../core/job/limits.ts';
+import { checkInteger, checkObject, MAX_ATTEMPTS } from '../../core/job/limits.ts';
 import type { StoredValue } from '../../core/job/stored.ts';
 import { toStoredJson } from '../../core/job/stored-json.ts';
 import { transitionFor, verdictOn } from '../../core/job/transition.ts';
@@ -15,7 +15,6 @@ import type { Queue } from '../../core/queue/queue.ts';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
 import { ownColumnsOf } from '../../core/schema/own-columns.ts';
 import type { Database } from '../../core/sql/executor.ts';
-import type { AddedContext } from '../../core/worker/run/added-context.ts';
 import { executeJob } from '../../core/worker/run/execute-job.ts';
 import type {
   Handler,
@@ -27,6 +26,8 @@ import type {
 } from '../../core/worker/run/handler.ts';
 import { progressToStore } from '../../core/worker/run/progress.ts';
 import { QueueError } from '../../errors.ts';
+import { StepRun } from '../../features/workflows/worker/step-run.ts';
+import { type GivenSignal, GivenSteps, type RunStep } from './given-steps.ts';
 import { UnheldAttempt } from './unheld-attempt.ts';
 
 /** What {@link runHandler} runs a handler with. */
@@ -46,8 +47,16 @@ export interface RunHandlerOptions<TJob extends JobDefinition, TDb = Database, T
   job?: Partial<Omit<JobInfo, 'kind' | 'attempt' | 'maxAttempts' | 'payloadBytes'> & OwnValuesOf<TQueue>>;
   /** The context's `db`: a database, a transaction or a fake. @default one that throws when it is used */
   db?: TDb | undefined;
-  /** The queue whose `around.run` the handler runs inside. @default none */
+  /** The queue whose `around.run` the handler runs inside; needed for its `step`. @default none */
   queue?: TQueue | undefined;
+  /**
+   * Steps that an earlier attempt has recorded: their outputs by their names. `undefined` is a step without
+   * an output, and a signal that did not come in time. An `Error` is a step that has failed for good.
+   * @default none
+   */
+  steps?: Readonly<Record<string, unknown>> | undefined;
+  /** Signals that were sent to the job, oldest first, each made by `sent`. @default none */
+  signals?: readonly GivenSignal[] | undefined;
   /** When it is aborted the attempt is interrupted, as by the stop of its worker. @default none */
   signal?: AbortSignal | undefined;
 }
@@ -62,7 +71,8 @@ export interface HandlerRun<TJob extends JobDefinition> {
   /** Whether the failed attempt was the job's last. */
   readonly discarded: boolean;
   /**
-   * In how long the job would run again: the backoff, or the delay of a snooze or a wait, in milliseconds.
+   * In how long the job would run again: the backoff, or the delay of a snooze or a wait, in milliseconds;
+   * `undefined` also for a wait without a limit.
    */
   readonly retryInMs: number | undefined;
   /** The handler's own reason to cancel the job. */
@@ -71,6 +81,10 @@ export interface HandlerRun<TJob extends JobDefinition> {
   readonly committed: boolean;
   /** Each value of `job.progress`, as it would be stored. */
   readonly progress: readonly unknown[];
+  /** What the handler has recorded, in that order, without what was given. Sleeps pass at once. */
+  readonly steps: readonly RunStep[];
+  /** The names of the steps that wait for a signal or for children; empty unless waiting. */
+  readonly waitsFor: readonly string[];
   /** The handler's own. */
   readonly signal: AbortSignal;
 }
@@ -83,6 +97,8 @@ const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
   job: true,
   db: true,
   queue: true,
+  steps: true,
+  signals: true,
   signal: true,
 });
 
@@ -92,6 +108,11 @@ const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
  * throws is returned. `complete(tx)` validates and keeps its output; that its transaction commits is not
  * checked.
  *
+ * The `step` of a queue with workflows works in memory: recorded steps and signals are those that are given,
+ * sleeps pass at once, and a wait for a signal that is not there ends the run as `waiting`. Children do not
+ * run: what they return is given under the name of the step that waits for them.
+ * `step.transaction` needs a `db`.
+ *
  * ```ts
  * const run = await runHandler(sendReceipt, { payload: { orderId: 1 }, attempt: 3 }, sendReceiptHandler);
  * expect(run).toMatchObject({ outcome: 'completed', output: { messageId: 'm1' } });
@@ -99,6 +120,7 @@ const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
  *
  * @param handler a function, or what `handle` returns for this definition
  * @throws InvalidPayloadError for a payload that no enqueue takes
+ * @throws InvalidSignalError for a value of `signals` that the schema of its signal refuses
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export async function runHandler<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue>(
@@ -111,6 +133,7 @@ export async function runHandler<TJob extends JobDefinition, TDb = Database, TQu
   checkDefinition('runHandler', job);
   checkOptions('runHandler: options', options, OPTIONS);
   const { queue, signal } = options;
+  const steps = await stepsOf(options);
   const run = handler as unknown as JobHandler<TDb, OwnValuesOf<TQueue>>['run'];
   const bound = boundTo(job, typeof handler === 'function' ? { job, run } : handler);
   const progress: unknown[] = [];
@@ -121,26 +144,35 @@ export async function runHandler<TJob extends JobDefinition, TDb = Database, TQu
     tables,
     workerId: null,
     around: queue?.around,
-    added: queue?.workflows === undefined ? undefined : NO_STEPS,
+    added: steps === undefined ? undefined : { name: 'step', of: (attempt) => new StepRun(attempt, steps) },
     onProgress: (_, value) => progress.push(JSON.parse(progressToStore(value))),
   });
   const stop = () => attempt.interrupt(new QueueError('The worker stops', { cause: signal?.reason }));
   signal?.addEventListener('abort', stop);
   try {
     if (signal?.aborted) stop();
-    return toRun<TJob>(attempt, await executeJob(attempt), progress);
+    return toRun<TJob>(attempt, await executeJob(attempt), { progress, steps });
   } finally {
     signal?.removeEventListener('abort', stop);
   }
 }
 
-/** Steps are rows of the database. */
-const NO_STEPS: AddedContext = {
-  name: 'step',
-  of: () => {
-    throw new QueueError('runHandler has no database, and so no steps: run the handler by drainIn');
-  },
-};
+/** @throws TypeError where steps are given and the handler has none */
+async function stepsOf({
+  queue,
+  steps,
+  signals = [],
+}: Pick<RunHandlerOptions<JobDefinition>, 'queue' | 'steps' | 'signals'>): Promise<GivenSteps | undefined> {
+  if (queue?.workflows === undefined) {
+    if (steps === undefined && signals.length === 0) return undefined;
+    throw new TypeError(
+      'runHandler: steps and signals are for a queue with workflows: ' +
+        'give it queue: createQueue({ workflows: workflowsIn(…) })',
+    );
+  }
+  if (!Array.isArray(signals)) throw new TypeError('runHandler: signals must be an array, of sent(…)');
+  return await GivenSteps.of(checkObject('runHandler: steps', steps ?? {}), signals);
+}
 
 function boundTo<TDb, TOwn>(job: JobDefinition, handler: Handler<TDb, TOwn>): Handler {
   if (typeof handler?.run !== 'function') {
@@ -207,7 +239,7 @@ async function jobOf<TJob extends JobDefinition, TQueue extends Queue>(
 function toRun<TJob extends JobDefinition>(
   attempt: UnheldAttempt,
   ended: Awaited<ReturnType<typeof executeJob>>,
-  progress: readonly unknown[],
+  { progress, steps }: { readonly progress: readonly unknown[]; readonly steps: GivenSteps | undefined },
 ): HandlerRun<TJob> {
   const { completed, facts, signal } = attempt;
   const outcome =
@@ -215,16 +247,19 @@ function toRun<TJob extends JobDefinition>(
   const verdict = verdictOn(outcome, facts);
   const transition = transitionFor(verdict, facts);
   const again = transition.type !== 'finish' && verdict.type !== 'interrupted';
+  const endless = transition.type === 'park' && transition.delayMs === null;
   return {
     outcome: verdict.type,
     // Stored as the schema's input.
     output: verdict.type === 'completed' ? JSON.parse(verdict.output) : undefined,
     error: verdict.type === 'failed' ? verdict.error : undefined,
     discarded: transition.type === 'finish' && transition.state === 'discarded',
-    retryInMs: again ? (transition.delayMs ?? 0) : undefined,
+    retryInMs: again && !endless ? (transition.delayMs ?? 0) : undefined,
     reason: verdict.type === 'cancelled' ? verdict.reason : undefined,
     committed: completed !== undefined,
     progress,
+    steps: steps?.recorded ?? [],
+    waitsFor: verdict.type === 'waiting' ? (steps?.waiting ?? []) : [],
     signal,
   };
 }

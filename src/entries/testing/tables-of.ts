@@ -3,18 +3,21 @@ import { PgTable } from 'drizzle-orm/pg-core';
 import type { Queue } from '../../core/queue/queue.ts';
 import type { Limits } from '../../features/limits/limits.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
+import type { Workflows } from '../../features/workflows/workflows.ts';
 
-/** All tables that a queue was given, those of control and of metrics included. */
+/** All tables that a queue was given, those of control, metrics and workflows included. */
 export function tablesOf(
-  queue: Pick<Queue, 'tables' | 'limits' | 'schedules' | 'keys' | 'metrics'>,
+  queue: Pick<Queue, 'tables' | 'limits' | 'schedules' | 'keys' | 'metrics' | 'workflows'>,
 ): PgTable[] {
   // `createQueue` has put them there, or nothing.
   const limits = queue.limits as Limits | undefined;
   const schedules = queue.schedules as Schedules | undefined;
+  const workflows = queue.workflows as Workflows | undefined;
   const all = {
     ...queue.tables,
     ...limits?.tables,
     ...schedules?.tables,
+    ...workflows?.tables,
     queueKeys: queue.keys,
     queueMetrics: queue.metrics,
   };

@@ -1,13 +1,23 @@
 import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkObject } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
+import type { StepObserver } from './job/step-observer.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
 import { Workflows } from './workflows.ts';
 
 /** Makes the workflows of a queue: what {@link workflowsIn} returns. */
 export type MakeWorkflows = (queue: QueueOfWorkflows) => Workflows;
+
+/** Options of {@link workflowsIn}. */
+export interface WorkflowOptions {
+  /** Sees each step, such as `otelSteps()` of `drizzle-queue/opentelemetry`. @default none */
+  readonly observe?: StepObserver | undefined;
+}
+
+const OPTIONS = namesOf<WorkflowOptions>({ observe: true });
 
 /**
  * Gives the handlers of a queue `step`: a job survives its own middle, and waits without holding anything. A
@@ -22,9 +32,9 @@ export type MakeWorkflows = (queue: QueueOfWorkflows) => Workflows;
  *
  * @param tables those that the app's schema exports, from `drizzle-queue/schema/workflows` or
  * `createWorkflowTables`
- * @throws TypeError naming the table that is wrong
+ * @throws TypeError naming the table or the option that is wrong
  */
-export function workflowsIn(tables: WorkflowTables): MakeWorkflows {
+export function workflowsIn(tables: WorkflowTables, options: WorkflowOptions = {}): MakeWorkflows {
   checkObject('workflowsIn: tables', tables);
   const { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
   const own = { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies };
@@ -35,5 +45,8 @@ export function workflowsIn(tables: WorkflowTables): MakeWorkflows {
       );
     }
   }
-  return (queue) => new Workflows(queue, own);
+  const { observe } = checkOptions('workflowsIn: options', options, OPTIONS);
+  if (observe !== undefined && (typeof observe?.begin !== 'function' || typeof observe.resume !== 'function'))
+    throw new TypeError(`workflowsIn: observe must have begin() and resume(), got ${shown(observe)}`);
+  return (queue) => new Workflows(queue, own, observe);
 }

@@ -38,10 +38,13 @@ import type { SignalDefinition } from './job/define-signal.ts';
 import { signalToStore } from './job/signal-value.ts';
 import type { SignalInput, Step } from './job/step.ts';
 import { MailboxFullError } from './job/step-errors.ts';
+import type { StepObserver } from './job/step-observer.ts';
+import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
 import { findQueue } from './queries/find-queue.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
 import { type SignalTarget, sendSignal } from './queries/send-signal.ts';
+import { type ShownSteps, type StepsToShow, showSteps } from './queries/show-steps.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
 import { StepPruning } from './worker/step-pruning.ts';
@@ -113,12 +116,14 @@ export class Workflows implements ContextFeature {
   readonly tables: WorkflowTables;
   /** @internal */
   readonly statementTables: QueueTables;
+  readonly #observer: StepObserver | undefined;
 
   /** @internal use `workflowsIn` */
-  constructor(queue: QueueOfWorkflows, tables: WorkflowTables) {
+  constructor(queue: QueueOfWorkflows, tables: WorkflowTables, observer?: StepObserver) {
     this.#queue = queue;
     this.tables = tables;
     this.statementTables = inContext(queue.tables, { members: new TalliedEnds(tables) });
+    this.#observer = observer;
   }
 
   /**
@@ -177,7 +182,24 @@ export class Workflows implements ContextFeature {
       id: checkId('steps', id),
       queue: undefined,
     });
-    return found.map(({ leftMs: _, ...step }) => step);
+    return found.map(({ leftMs, trace: _, ...step }) =>
+      // Its row is not written again.
+      step.kind === 'sleep' && leftMs !== undefined && leftMs <= 0 ? { ...step, endedAt: step.until } : step,
+    );
+  }
+
+  /**
+   * The mailboxes of a job, by the names of their signals: how many signals were sent to it and received, and
+   * which it waits for. Their values are in `queue_mailboxes`.
+   */
+  async mailboxes(db: Executor, id: number): Promise<MailboxRecord[]> {
+    checkExecutor('mailboxes', db);
+    return await findMailboxes(db, this.#all(this.#queue.tables), checkId('mailboxes', id));
+  }
+
+  /** The newest steps of a job with their outputs as texts. @internal */
+  async shown(db: Executor, show: StepsToShow): Promise<ShownSteps> {
+    return await showSteps(db, this.#all(this.#queue.tables), show);
   }
 
   /**
@@ -317,7 +339,7 @@ export class Workflows implements ContextFeature {
           recorders.get(holder.queue) ?? new StepRecorder({ db, tables: all, holder, events, retries });
         recorders.set(holder.queue, recorder);
         const store = { db: questions, tables: all, queue: this.#queue, recorder, retries };
-        return new StepRun(attempt, storeInWorker(attempt, store));
+        return new StepRun(attempt, storeInWorker(attempt, store), this.#observer);
       },
     };
     const upkeep = statements.of('upkeep');
@@ -339,7 +361,10 @@ export class Workflows implements ContextFeature {
   forTransaction(): AddedContext {
     const all = this.#all(this.#queue.tables);
     const queue = this.#queue;
-    return { name: 'step', of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all, queue)) };
+    return {
+      name: 'step',
+      of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all, queue), this.#observer),
+    };
   }
 
   /** @internal */

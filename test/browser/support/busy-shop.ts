@@ -1,11 +1,21 @@
-import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  defineSchedule,
+  limitsIn,
+  schedulesIn,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
-import { addControlTables } from '../../support/control-tables.ts';
+import * as workflows from 'drizzle-queue/schema/workflows';
+import { addControlTables, addWorkflowTables } from '../../support/control-tables.ts';
 import type { UsedTestDatabase } from '../../support/test-database.ts';
 
 export const queue = createQueue({
   schedules: schedulesIn(control.queueSchedules),
   limits: limitsIn(control, { payments: { concurrency: 20, rate: { limit: 100, perMs: 1_000 } } }),
+  workflows: workflowsIn(workflows),
 });
 
 const report = defineJob('nightly-report', { payload: unvalidated<unknown>(), queue: 'reports' });
@@ -15,11 +25,13 @@ export interface BusyShop {
   readonly failed: number;
   readonly retrying: number;
   readonly running: number;
+  readonly fulfilling: number;
 }
 
 /** A shop after a busy hour: what a dashboard shows when there is much to show. */
 export async function fillShop({ client, db }: UsedTestDatabase, history: number): Promise<BusyShop> {
   await addControlTables({ client });
+  await addWorkflowTables({ client });
   await client`
     insert into queue_workers (name, queues, session, started_at) values
       ('web-1:4120', '["mail","parcels"]', 1, now() - interval '5 hours'),
@@ -110,6 +122,29 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
   const [running] = await client<
     { id: string }[]
   >`select max(id) as id from queue_jobs where worker_id is not null`;
+  const [fulfilling] = await client<{ id: string }[]>`
+    insert into queue_jobs (queue, kind, payload, run_at, max_attempts, created_at)
+    values ('orders', 'fulfil-order', '{"orderId": 91300}', now() + interval '2 days 3 hours', 20, now() - interval '21 hours')
+    returning id`;
+  const fulfillingId = Number(fulfilling?.id);
+  const cardError = JSON.stringify({
+    name: 'CardError',
+    message: 'The provider answered 503 [cause] FetchError: upstream connect error',
+    stack: 'CardError: The provider answered 503\n    at charge (file:///app/jobs/orders.ts:31:11)',
+  });
+  await client`
+    insert into queue_steps (job_id, queue, name, kind, signal, fence, attempts, started_at, ended_at, until, output, error)
+    select ${fulfillingId}, 'orders', name, kind, signal, 1, tries, now() - began, now() - ended, now() + until, output::jsonb, error::jsonb
+    from (values
+      ('charge-91300', 'run', null, 2, interval '20 h', interval '20 h' - interval '340 ms', null::interval, '{"id": "ch_3PqLkd", "amount": 12990}', null),
+      ('reserve', 'transaction', null, 1, interval '19 h 59 min', interval '19 h 59 min' - interval '8 ms', null, null, null),
+      ('cool down', 'sleep', null, 1, interval '19 h 58 min', null, interval '-1 h', null, null),
+      ('insure', 'run', null, 1, interval '3 min', null, null, null, ${cardError}),
+      ('approval', 'signal', 'approval', 1, interval '2 min', null, interval '2 days 3 hours', null, null)
+    ) as s (name, kind, signal, tries, began, ended, until, output, error)`;
+  await client`
+    insert into queue_mailboxes (job_id, queue, name, sent)
+    values (${fulfillingId}, 'orders', 'reminder', '[{"id": "1", "value": null}]')`;
   await client`insert into queue_pauses (queue, paused_at) values ('reports', now() - interval '2 hours')`;
   await queue.schedules.set(
     db,
@@ -130,5 +165,10 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
   );
   await queue.schedules.pause(db, 'weekly-digest');
   await client`analyze`;
-  return { failed: history + 1_007, retrying: Number(retrying?.id), running: Number(running?.id) };
+  return {
+    failed: history + 1_007,
+    retrying: Number(retrying?.id),
+    running: Number(running?.id),
+    fulfilling: fulfillingId,
+  };
 }

@@ -20,6 +20,7 @@ const ENTRIES = {
   schema: 'core/schema/index.ts',
   'schema-control': 'features/control/index.ts',
   'schema-metrics': 'features/metrics/schema/index.ts',
+  'schema-workflows': 'features/workflows/schema/index.ts',
   dashboard: 'entries/dashboard/index.ts',
   config: 'entries/config/index.ts',
   import: 'entries/import/index.ts',

@@ -18,15 +18,17 @@
       for no key update of j
     ),
     recorded as (
-      insert into "queue_steps" as s (job_id, queue, name, kind, signal, output, fence, until, started_at,
-        ended_at)
+      insert into "queue_steps" as s (job_id, queue, name, kind, signal, output, fence, until, trace,
+        started_at, ended_at)
       select id, $15, $16, 'signal', $17, value, $18::int8,
         statement_timestamp() + $19::float8 * interval '1 millisecond',
-        statement_timestamp(), case when value is not null or late then statement_timestamp() end
+        $20::text, statement_timestamp(),
+        case when value is not null or late then statement_timestamp() end
       from holder
       on conflict (job_id, queue, name) do update
       set output = case when s.ended_at is null then excluded.output else s.output end,
-        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence
+        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,
+        trace = coalesce(excluded.trace, s.trace)
       returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
     )
     select output, has_output, ended,
@@ -51,3 +53,4 @@
 -- $17 = "mail"
 -- $18 = 1
 -- $19 = 1000
+-- $20 = null

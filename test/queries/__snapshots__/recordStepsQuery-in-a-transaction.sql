@@ -13,11 +13,12 @@
     ),
     recorded as (
       insert into "queue_steps" as s (job_id, queue, name, kind, output, error, attempts, fence, until,
-        started_at, ended_at)
+        trace, started_at, ended_at)
       select i.id, $9, step ->> 'name', step ->> 'kind', step -> 'output', step -> 'error',
         (step ->> 'attempts')::int2, i.fence,
         coalesce((step ->> 'until')::timestamptz,
           statement_timestamp() + (step ->> 'delayMs')::float8 * interval '1 millisecond'),
+        step ->> 'trace',
         statement_timestamp() - (step ->> 'tookMs')::float8 * interval '1 millisecond',
         case when (step ->> 'ended')::bool then statement_timestamp() end
       from i join held as h on h.id = i.id and h.fence = i.fence
@@ -34,7 +35,7 @@
 -- $3 = 1
 -- $4 = "{42}"
 -- $5 = "{1}"
--- $6 = "[{\"name\":\"mail\",\"kind\":\"run\",\"attempts\":1,\"tookMs\":12.5,\"ended\":true,\"output\":{\"text\":\"mail\"}}]"
+-- $6 = "[{\"name\":\"mail\",\"kind\":\"run\",\"tookMs\":12.5,\"ended\":true,\"attempts\":1,\"output\":{\"text\":\"mail\"}}]"
 -- $7 = "mail"
 -- $8 = 42
 -- $9 = "mail"

@@ -13,11 +13,12 @@
     ),
     recorded as (
       insert into "queue_steps" as s (job_id, queue, name, kind, output, error, attempts, fence, until,
-        started_at, ended_at)
+        trace, started_at, ended_at)
       select i.id, $10, step ->> 'name', step ->> 'kind', step -> 'output', step -> 'error',
         (step ->> 'attempts')::int2, i.fence,
         coalesce((step ->> 'until')::timestamptz,
           statement_timestamp() + (step ->> 'delayMs')::float8 * interval '1 millisecond'),
+        step ->> 'trace',
         statement_timestamp() - (step ->> 'tookMs')::float8 * interval '1 millisecond',
         case when (step ->> 'ended')::bool then statement_timestamp() end
       from i join held as h on h.id = i.id and h.fence = i.fence
@@ -35,7 +36,7 @@
 -- $4 = "100ms"
 -- $5 = "{42,42,42,42}"
 -- $6 = "{1,1,1,1}"
--- $7 = "[{\"name\":\"mail\",\"kind\":\"run\",\"attempts\":1,\"tookMs\":12.5,\"ended\":true,\"output\":{\"text\":\"mail\"}},{\"name\":\"mail 2\",\"kind\":\"sleep\",\"attempts\":1,\"delayMs\":1000,\"tookMs\":0,\"ended\":false},{\"name\":\"mail 3\",\"kind\":\"sleep\",\"attempts\":1,\"until\":\"2024-02-29T12:34:56.789Z\",\"tookMs\":0,\"ended\":false},{\"name\":\"mail 4\",\"kind\":\"run\",\"error\":{\"name\":\"mail\",\"message\":\"mail\"},\"attempts\":1,\"tookMs\":1,\"ended\":true}]"
+-- $7 = "[{\"name\":\"mail\",\"kind\":\"run\",\"tookMs\":12.5,\"ended\":true,\"attempts\":1,\"output\":{\"text\":\"mail\"}},{\"name\":\"mail 2\",\"kind\":\"sleep\",\"delayMs\":1000,\"tookMs\":0,\"ended\":false,\"attempts\":1},{\"name\":\"mail 3\",\"kind\":\"sleep\",\"until\":\"2024-02-29T12:34:56.789Z\",\"tookMs\":0,\"ended\":false,\"attempts\":1},{\"name\":\"mail 4\",\"kind\":\"run\",\"error\":{\"name\":\"mail\",\"message\":\"mail\"},\"tookMs\":1,\"ended\":true,\"attempts\":1}]"
 -- $8 = "mail"
 -- $9 = 42
 -- $10 = "mail"

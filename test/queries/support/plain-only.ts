@@ -41,6 +41,7 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   removeGoneWorkersQuery: { refused: ['beside', 'locked', 'session'], instead: 'removeUnseenWorkerQuery' },
   tidySchedulesQuery: { refused: ['locked'], instead: 'renewSchedulesQuery' },
   // No worker starts there whose queue has workflows. Nothing is known that refuses these; they were not tried.
+  findMailboxesQuery: { refused: [], instead: 'an error' },
   findStepsQuery: { refused: [], instead: 'an error' },
   'findStepsQuery, of any queue': { refused: [], instead: 'an error' },
   forgetStepsQuery: { refused: [], instead: 'an error' },
@@ -56,6 +57,8 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   recordOneStepQuery: { refused: [], instead: 'an error' },
   'recordOneStepQuery, in a transaction': { refused: [], instead: 'an error' },
   'recordOneStepQuery, as text': { refused: [], instead: 'an error' },
+  showStepsQuery: { refused: [], instead: 'an error' },
+  'showStepsQuery, one': { refused: [], instead: 'an error' },
   sendSignalQuery: { refused: [], instead: 'an error' },
   'sendSignalQuery, once, by unique key': { refused: [], instead: 'an error' },
   addWaitsQuery: { refused: [], instead: 'an error' },

@@ -185,6 +185,7 @@ import {
 import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
 import { deleteLeftRowsQuery } from '../../../src/features/workflows/queries/delete-left-rows.ts';
 import { findLeftRowsQuery } from '../../../src/features/workflows/queries/find-left-rows.ts';
+import { findMailboxesQuery } from '../../../src/features/workflows/queries/find-mailboxes.ts';
 import { findQueueQuery } from '../../../src/features/workflows/queries/find-queue.ts';
 import { findStepsQuery } from '../../../src/features/workflows/queries/find-steps.ts';
 import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget-steps.ts';
@@ -192,6 +193,7 @@ import { receiveSignalQuery } from '../../../src/features/workflows/queries/rece
 import { recordOneStepQuery } from '../../../src/features/workflows/queries/record-one-step.ts';
 import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
 import { sendSignalQuery } from '../../../src/features/workflows/queries/send-signal.ts';
+import { showStepsQuery } from '../../../src/features/workflows/queries/show-steps.ts';
 import {
   queueBatches,
   queueMailboxes,
@@ -412,6 +414,7 @@ export function allStatements(
     key: undefined,
   };
   return {
+    findMailboxesQuery: findMailboxesQuery(workflows, id),
     findStepsQuery: findStepsQuery(workflows, { id, queue: text }),
     'findStepsQuery, of any queue': findStepsQuery(workflows, { id, queue: undefined }),
     forgetStepsQuery: forgetStepsQuery(workflows, { queue: text, id, from: text }),
@@ -437,6 +440,8 @@ export function allStatements(
     recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
     'recordOneStepQuery, in a transaction': recordOneStepQuery(workflows, held, steps[0], 'wait'),
     'recordOneStepQuery, as text': recordOneStepQuery(workflows, held, plainStep, 'wait', true),
+    showStepsQuery: showStepsQuery(workflows, { id, queue: text, cut: 1_000, limit: 200 }),
+    'showStepsQuery, one': showStepsQuery(workflows, { id, queue: text, name: text, cut: 1_000, limit: 1 }),
     sendSignalQuery: sendSignalQuery(workflows, sent),
     'sendSignalQuery, once, by unique key': sendSignalQuery(workflows, {
       ...sent,

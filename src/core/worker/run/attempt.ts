@@ -1,5 +1,6 @@
 import { JobCancelledError, LeaseLostError, QueueError } from '../../../errors.ts';
 import { copyJson } from '../../job/copy-json.ts';
+import { Wait } from '../../job/outcome.ts';
 import type { AttemptFacts } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { type Around, goAround } from '../../queue/enqueue/around.ts';
@@ -62,6 +63,8 @@ export class Attempt {
   #interrupted = false;
   /** Until when its job waits, once the handler does; `null`: without a limit of time. */
   #waitsMs: number | null | undefined;
+  /** Resolves `next` of `around.run` when the handler is left behind because it waits. */
+  #comeBack: ((wait: Wait) => void) | undefined;
   #hasProgressed = false;
   #hasReturned = false;
   #cancelReason: string | undefined;
@@ -122,6 +125,11 @@ export class Attempt {
     return this.#waitsMs;
   }
 
+  /** Whether something is around its handler, which goes on to its end when the handler waits. */
+  get isSurrounded(): boolean {
+    return this.#comeBack !== undefined;
+  }
+
   get began(): boolean {
     return this.#beganMs !== undefined;
   }
@@ -178,7 +186,12 @@ export class Attempt {
     const around = this.environment.around?.run;
     const context = new Context(this, payload);
     if (around === undefined) return this.until(this.#call(handler, context));
-    const call = async () => await this.#call(handler, context);
+    const call = () =>
+      new Promise<unknown>((resolve, reject) => {
+        this.#comeBack = resolve;
+        // Of a handler that waits, nothing comes any more.
+        new Promise((called) => called(this.#call(handler, context))).then(resolve, reject);
+      });
     // When the function around it throws, the handler that is left behind is told so.
     const onLeft = (error: unknown) =>
       this.#abort(
@@ -253,7 +266,9 @@ export class Attempt {
     if (!this.open || this.#ended || this.#hasReturned) return;
     this.#waitsMs = delayMs;
     this.#ended = true;
-    this.#reject?.(new QueueError(`Job ${this.job.id} ('${this.job.kind}') waits`));
+    // What is around the handler goes on to its end, and the attempt with it.
+    if (this.#comeBack !== undefined) this.#comeBack(new Wait(delayMs));
+    else this.#reject?.(new QueueError(`Job ${this.job.id} ('${this.job.kind}') waits`));
   }
 
   /** The handler has returned, so a wait that it has left behind holds up nothing. */

@@ -1,6 +1,6 @@
 import { JobTimeoutError, WorkerLostError } from '../../../errors.ts';
 import type { JobDefinition, OutputInput } from '../../job/definition.ts';
-import { isCancel, isFail, isSnooze, type Outcome } from '../../job/outcome.ts';
+import { isCancel, isFail, isSnooze, isWait, type Outcome } from '../../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../../job/validate.ts';
 import { isPromise } from '../base/is-promise.ts';
 import type { Attempt } from './attempt.ts';
@@ -63,7 +63,9 @@ function over(
 
 function failureOf(attempt: Attempt, error: unknown): Outcome {
   if (attempt.interrupted) return { type: 'interrupted' };
-  if (attempt.waitsMs !== undefined) return { type: 'waiting', delayMs: attempt.waitsMs };
+  const { waitsMs, isSurrounded } = attempt;
+  // What is around a handler that waits may fail all the same.
+  if (waitsMs !== undefined && !isSurrounded) return { type: 'waiting', delayMs: waitsMs };
   // A handler that obeys its signal throws its own AbortError; the reason says more.
   return { type: 'failed', error: attempt.reason ?? error };
 }
@@ -71,6 +73,9 @@ function failureOf(attempt: Attempt, error: unknown): Outcome {
 /** Throws nothing: anything can be returned, even a proxy that throws when it is asked what it is. */
 function outcomeOf(attempt: Attempt, returned: unknown): Outcome | PromiseLike<Outcome> {
   attempt.noteReturned();
+  // Left behind, and what was around it has ended.
+  const { waitsMs } = attempt;
+  if (waitsMs !== undefined && isWait(returned)) return { type: 'waiting', delayMs: waitsMs };
   try {
     return outcomeWithoutOutput(attempt, returned) ?? completed(attempt, returned);
   } catch (error) {

@@ -5,6 +5,7 @@ import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { ShownValues } from '../shown-values.ts';
+import { type FoundSteps, findStepsOf, printSteps } from '../steps.ts';
 import { fromNow } from '../terminal/duration.ts';
 import type { Output } from '../terminal/output.ts';
 import { inLine } from '../terminal/printable.ts';
@@ -30,12 +31,15 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
     );
   }
   const values = new ShownValues(project);
-  if (output.json) await output.document({ job: values.document(job) });
-  else await print(output, job, values);
+  const found = await findStepsOf(project, id);
+  if (output.json) {
+    const steps = found.steps?.map((step) => values.step(job, step)) ?? null;
+    await output.document({ job: values.document(job), steps, mailboxes: found.mailboxes });
+  } else await print(output, job, found, values);
   return undefined;
 }
 
-async function print(output: Output, job: JobRecord, values: ShownValues): Promise<void> {
+async function print(output: Output, job: JobRecord, found: FoundSteps, values: ShownValues): Promise<void> {
   const now = Date.now();
   const moment = (date: Date | null) =>
     date === null ? 'unknown' : `${date.toISOString()} (${fromNow(date, now)})`;
@@ -54,6 +58,7 @@ async function print(output: Output, job: JobRecord, values: ShownValues): Promi
   for (const [key, value] of values.ownOf(job)) facts.push([key, values.own(job, key, value)]);
   if ('cancelReason' in job && job.cancelReason !== null)
     facts.push(['cancel requested', values.text(job, 'error', job.cancelReason)]);
+  if ('why' in found) facts.push(['steps', found.why]);
 
   await output.write(`${output.styled(`Job ${job.id}`, 'bold')} ${inLine(job.kind)} `);
   await output.line(job.state, STATE_STYLES[job.state]);
@@ -73,6 +78,7 @@ async function print(output: Output, job: JobRecord, values: ShownValues): Promi
     await output.line(name, 'bold');
     await output.line(value === undefined ? '  not kept' : indented(values.value(job, name, value, 2)));
   }
+  await printSteps(output, job, found, values);
   if (job.errors.length > 0) await output.line('errors', 'bold');
   for (const error of job.errors) {
     // A job that was cancelled before its first attempt has none.

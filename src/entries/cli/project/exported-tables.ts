@@ -3,11 +3,13 @@ import { PgTable } from 'drizzle-orm/pg-core';
 import * as core from '../../../core/schema/index.ts';
 import * as control from '../../../features/control/index.ts';
 import * as metrics from '../../../features/metrics/schema/index.ts';
+import * as workflows from '../../../features/workflows/schema/index.ts';
 import { loadModule } from './load-module.ts';
 
 const { queueJobs, queueResults, queueWorkers, queuePauses } = core;
 const { queueSchedules, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes, queueKeys } = control;
 const { queueMetrics } = metrics;
+const { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = workflows;
 
 /** All tables that a queue may have, under their usual names. */
 export const USUAL_TABLES = {
@@ -23,6 +25,11 @@ export const USUAL_TABLES = {
   queueNotes,
   queueKeys,
   queueMetrics,
+  queueSteps,
+  queueMailboxes,
+  queueBatches,
+  queueWaits,
+  queueTallies,
 };
 
 export type FoundTables = typeof USUAL_TABLES;

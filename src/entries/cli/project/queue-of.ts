@@ -1,17 +1,26 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
-import { createQueue, type Database, limitsIn, type Queue, schedulesIn } from '../../../index.ts';
+import {
+  createQueue,
+  type Database,
+  limitsIn,
+  type Queue,
+  schedulesIn,
+  workflowsIn,
+} from '../../../index.ts';
 import type { FoundTables } from './exported-tables.ts';
 
 /**
- * A queue over the tables of an app whose own queue is not known: with schedules, limits, keys and metrics as
- * far as this database has their tables.
+ * A queue over the tables of an app whose own queue is not known: with schedules, limits, keys, metrics and
+ * workflows as far as this database has their tables.
  */
 export async function queueOf(db: Database, tables: FoundTables): Promise<Queue> {
   const present = await presentTables(db, Object.values(tables));
   const has = (...asked: PgTable[]) => asked.every((table) => present.has(table));
   const { queueJobs, queueResults, queueWorkers, queuePauses } = tables;
   const { queueSchedules, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes, queueKeys } = tables;
+  const { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
+  const ofWorkflows = { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies };
   const limits = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
   return createQueue({
     tables: { queueJobs, queueResults, queueWorkers, queuePauses },
@@ -19,6 +28,7 @@ export async function queueOf(db: Database, tables: FoundTables): Promise<Queue>
     ...(has(...Object.values(limits)) && { limits: limitsIn(limits, {}) }),
     ...(has(queueKeys) && { keys: queueKeys }),
     ...(has(tables.queueMetrics) && { metrics: tables.queueMetrics }),
+    ...(has(...Object.values(ofWorkflows)) && { workflows: workflowsIn(ofWorkflows) }),
   }) as unknown as Queue; // What it has is found out at run time.
 }
 

@@ -4,6 +4,7 @@ import { unlessMissing } from '../../../core/sql/unless-missing.ts';
 import { countText, durationText } from '../duration.ts';
 import { boundFirstCount } from '../figures.ts';
 import { folded } from '../folded.ts';
+import { Card } from '../parts/card.tsx';
 import { Findings, Others } from '../parts/findings.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Shown } from '../parts/shown.tsx';
@@ -43,14 +44,13 @@ export async function databasePage(visit: Visit) {
           <Findings visit={visit} findings={findings} />
         </section>
       )}
-      <section class="card" aria-labelledby="vitals-title">
-        <h2 id="vitals-title">Vitals</h2>
+      <Card id="vitals" title="Vitals">
         {vitals === undefined ? (
           <p class="muted">Unknown while tables are missing.</p>
         ) : (
           <Vitals visit={visit} vitals={vitals} />
         )}
-      </section>
+      </Card>
     </Page>
   );
 }

@@ -6,9 +6,10 @@ import { word } from '../../filter/filter.ts';
 import { countText } from '../duration.ts';
 import { AskingForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { Causes } from '../parts/history.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago } from '../parts/moment.tsx';
-import { Hidden } from '../parts/shown.tsx';
+import { ShownText } from '../parts/shown.tsx';
 import { Foreign } from '../parts/text.tsx';
 import { LOOK_MS, revealed, scopeName, type Visit } from '../visit.ts';
 
@@ -241,14 +242,12 @@ function Cause({
         </span>
       </p>
       <p class="message">
-        <b>{shownName === null ? <Hidden /> : <Foreign text={shownName} mono />}</b>{' '}
-        {message === null ? <Hidden /> : <Foreign text={first} />}
+        <b>
+          <ShownText text={shownName} mono />
+        </b>{' '}
+        <ShownText text={message === null ? null : first} />
       </p>
-      {causes.map((text) => (
-        <p class="cause">
-          <span class="muted">caused by</span> <Foreign text={text} />
-        </p>
-      ))}
+      <Causes texts={causes} />
     </>
   );
 }

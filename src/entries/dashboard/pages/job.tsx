@@ -3,18 +3,24 @@ import { CLAIM_REFUSED } from '../../../core/sql/refused-claim.ts';
 import { word } from '../../filter/filter.ts';
 import { ownText } from '../own-text.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';
+import { Card, Fact } from '../parts/card.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { History } from '../parts/history.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
 import { Shown } from '../parts/shown.tsx';
 import { State } from '../parts/state.tsx';
+import { Steps, type StepsOfJob, WaitsFor } from '../parts/steps.tsx';
 import { Foreign, visible } from '../parts/text.tsx';
 import { Value } from '../parts/value.tsx';
 import { revealed, type Visit } from '../visit.ts';
 
-/** One job: what became of it and when, why it failed, and what it is about. */
-export function jobPage(visit: Visit, job: ShownJob) {
+/**
+ * One job: what became of it and when, why it failed, and what it is about.
+ *
+ * @param workflow what the queue's workflows know of it; `undefined` where the queue has none
+ */
+export function jobPage(visit: Visit, job: ShownJob, workflow: { readonly found: StepsOfJob } | undefined) {
   const { links, nowMs } = visit;
   const title = `${visible(job.kind)} #${job.id}`;
   return (
@@ -22,82 +28,58 @@ export function jobPage(visit: Visit, job: ShownJob) {
       <Actions visit={visit} job={job} />
       <div class="columns">
         <History visit={visit} job={job} />
-        <section class="card facts" aria-labelledby="facts-title">
-          <h2 id="facts-title">Facts</h2>
+        <Card id="facts" title="Facts" look="facts">
           <dl>
-            <dt>Queue</dt>
-            <dd>
+            <Fact name="Queue">
               <a href={links.jobs(word('queue', job.queue))}>
                 <Foreign text={job.queue} />
               </a>
-            </dd>
-            <dt>Kind</dt>
-            <dd>
+            </Fact>
+            <Fact name="Kind">
               <a href={links.jobs(word('kind', job.kind))}>
                 <Foreign text={job.kind} mono />
               </a>
-            </dd>
-            <dt>Attempt</dt>
-            <dd>
+            </Fact>
+            <Fact name="Attempt">
               {job.attempt} of {job.maxAttempts}
-            </dd>
-            <dt>Priority</dt>
-            <dd>{job.priority}</dd>
+            </Fact>
+            <Fact name="Priority">{job.priority}</Fact>
             {job.state === 'running' ? (
-              <>
-                <dt>Running for</dt>
-                <dd>
-                  <Since at={job.claimedAt} nowMs={nowMs} />
-                </dd>
-              </>
+              <Fact name="Running for">
+                <Since at={job.claimedAt} nowMs={nowMs} />
+              </Fact>
             ) : job.finishedAt === null ? (
-              <>
-                <dt>{job.state === 'scheduled' ? 'Due' : 'Due since'}</dt>
-                <dd>
-                  <Ago at={job.runAt} nowMs={nowMs} />
-                </dd>
-              </>
+              <Fact name={job.state === 'scheduled' ? 'Due' : 'Due since'}>
+                <Ago at={job.runAt} nowMs={nowMs} />
+              </Fact>
             ) : null}
-            {job.workerId === null ? null : (
-              <>
-                <dt>Worker</dt>
-                <dd>#{job.workerId}</dd>
-              </>
-            )}
+            {workflow === undefined ? null : <WaitsFor visit={visit} job={job} found={workflow.found} />}
+            {job.workerId === null ? null : <Fact name="Worker">#{job.workerId}</Fact>}
             {job.uniqueKey === null ? null : (
-              <>
-                <dt>Unique key</dt>
-                <dd>
-                  <Shown visit={visit} job={job} field="uniqueKey" text={job.uniqueKey} mono />
-                </dd>
-              </>
+              <Fact name="Unique key">
+                <Shown visit={visit} job={job} field="uniqueKey" text={job.uniqueKey} mono />
+              </Fact>
             )}
             {job.group === null ? null : (
-              <>
-                <dt>Group</dt>
-                <dd>
-                  <Shown visit={visit} job={job} field="group" text={job.group} />
-                </dd>
-              </>
+              <Fact name="Group">
+                <Shown visit={visit} job={job} field="group" text={job.group} />
+              </Fact>
             )}
             {Object.entries(job.own).map(([key, value]) => (
-              <>
-                <dt>{key}</dt>
-                <dd>
-                  <Shown visit={visit} job={job} field="own" column={key} text={ownText(value)} mono />
-                </dd>
-              </>
+              <Fact name={key}>
+                <Shown visit={visit} job={job} field="own" column={key} text={ownText(value)} mono />
+              </Fact>
             ))}
             <Trace visit={visit} job={job} />
           </dl>
-        </section>
+        </Card>
       </div>
       {job.progressText === null ? null : <Progress visit={visit} job={job} />}
+      {workflow === undefined ? null : <Steps visit={visit} job={job} found={workflow.found} />}
       {job.payloadText === null ? (
-        <section class="card" aria-labelledby="payload-title">
-          <h2 id="payload-title">Payload</h2>
+        <Card id="payload" title="Payload">
           <p class="muted">not kept</p>
-        </section>
+        </Card>
       ) : (
         <Value visit={visit} job={job} field="payload" title="Payload" json={job.payloadText} />
       )}
@@ -177,11 +159,10 @@ function Progress({ visit, job }: { readonly visit: Visit; readonly job: ShownJo
     return <Value visit={visit} job={job} field="progress" title="Progress" json={json} />;
   const percent = Math.round(share * 100);
   return (
-    <section class="card progress" aria-labelledby="progress-title">
-      <h2 id="progress-title">Progress</h2>
+    <Card id="progress" title="Progress" look="progress">
       <progress max={100} value={percent} aria-labelledby="progress-title" />
       <b>{percent} %</b>
-    </section>
+    </Card>
   );
 }
 
@@ -205,14 +186,11 @@ function Trace({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }
   // Only an address that cannot run anything.
   if (url === undefined || !/^https?:\/\//i.test(url)) return null;
   return (
-    <>
-      <dt>Trace</dt>
-      <dd>
-        <a href={url} rel="noreferrer">
-          open
-        </a>
-      </dd>
-    </>
+    <Fact name="Trace">
+      <a href={url} rel="noreferrer">
+        open
+      </a>
+    </Fact>
   );
 }
 

@@ -7,6 +7,7 @@ import {
 import type { Percentiles, QueueRates } from '../../../core/queue/stats/queue-stats.ts';
 import { agoText, amountText, countText, durationText } from '../duration.ts';
 import { figuresSeen, MINUTES } from '../figures.ts';
+import { Card } from '../parts/card.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Findings } from '../parts/findings.tsx';
@@ -84,10 +85,9 @@ export async function overviewPage(visit: Visit) {
         </Tile>
       </ul>
       {findings.length === 0 ? null : (
-        <section class="card" aria-labelledby="findings-title">
-          <h2 id="findings-title">Findings</h2>
+        <Card id="findings" title="Findings">
           <Findings visit={visit} findings={findings} />
-        </section>
+        </Card>
       )}
       {finished === undefined ? (
         <p class="notice is-bad">Reading the results of the last hour took more than {LOOK_MS / 1000} s.</p>
@@ -102,10 +102,9 @@ export async function overviewPage(visit: Visit) {
           </Empty>
         </section>
       ) : queues.length === 0 ? null : (
-        <section class="card" aria-labelledby="queues-title">
-          <h2 id="queues-title">Queues</h2>
+        <Card id="queues" title="Queues">
           <QueueTable visit={visit} queues={queues} />
-        </section>
+        </Card>
       )}
     </Page>
   );

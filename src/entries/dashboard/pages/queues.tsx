@@ -1,6 +1,7 @@
 import { word } from '../../filter/filter.ts';
 import { amountText } from '../duration.ts';
 import { type Figures, figuresSeen } from '../figures.ts';
+import { Card } from '../parts/card.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
@@ -30,8 +31,7 @@ export async function queuesPage(visit: Visit) {
         )}
       </section>
       {kinds.length === 0 ? null : (
-        <section class="card" aria-labelledby="kinds-title">
-          <h2 id="kinds-title">Kinds</h2>
+        <Card id="kinds" title="Kinds">
           <table class="rows">
             <TableHead
               columns={[
@@ -70,7 +70,7 @@ export async function queuesPage(visit: Visit) {
               ))}
             </tbody>
           </table>
-        </section>
+        </Card>
       )}
     </Page>
   );

@@ -3,8 +3,9 @@ import type { AttemptError } from '../../../core/schema/attempt-error.ts';
 import { durationText } from '../duration.ts';
 import { timelineOf } from '../timeline.ts';
 import { revealed, type Visit } from '../visit.ts';
+import { Card } from './card.tsx';
 import { At, Since, Zone } from './moment.tsx';
-import { Hidden } from './shown.tsx';
+import { Hidden, ShownText } from './shown.tsx';
 import { Foreign, visible } from './text.tsx';
 
 interface HistoryProps {
@@ -15,12 +16,11 @@ interface HistoryProps {
 /** What a job went through, and what its attempts failed with. */
 export function History({ visit, job }: HistoryProps) {
   return (
-    <section class="card" aria-labelledby="timeline-title">
-      <h2 id="timeline-title">Timeline</h2>
+    <Card id="timeline" title="Timeline">
       <Timeline visit={visit} job={job} />
       <Zone />
       {job.errors.length === 0 ? null : <Errors visit={visit} job={job} />}
-    </section>
+    </Card>
   );
 }
 
@@ -58,8 +58,13 @@ function Timeline({ visit, job }: HistoryProps) {
 }
 
 /** The name of an error; that of a cancel is the library's own. */
-function nameOf(visit: Visit, job: ShownJob, { name }: AttemptError): string | null {
-  return name === 'Cancelled' ? name : revealed(visit, job, 'errorName', { text: String(name) });
+function nameOf(
+  visit: Visit,
+  job: ShownJob,
+  { name }: Pick<AttemptError, 'name'>,
+  step?: string,
+): string | null {
+  return name === 'Cancelled' ? name : revealed(visit, job, 'errorName', { text: String(name), step });
 }
 
 function Errors({ visit, job }: HistoryProps) {
@@ -77,29 +82,27 @@ function Errors({ visit, job }: HistoryProps) {
 interface OneErrorProps {
   readonly visit: Visit;
   readonly job: ShownJob;
-  readonly error: AttemptError;
+  readonly error: Pick<AttemptError, 'name' | 'message' | 'stack'> & { readonly attempt?: number };
   readonly open: boolean;
   readonly id: string;
+  /** The name of the step that has thrown it. */
+  readonly step?: string;
 }
 
-function OneError({ visit, job, error, open, id }: OneErrorProps) {
-  const name = nameOf(visit, job, error);
-  const message = revealed(visit, job, 'error', { text: String(error.message) });
-  const stack =
-    error.stack === undefined ? null : revealed(visit, job, 'error', { text: String(error.stack) });
+/** The name of an error, its message with its causes, and its stack. */
+export function OneError({ visit, job, error, open, id, step }: OneErrorProps) {
+  const shown = (text: string) => revealed(visit, job, 'error', { text: String(text), step });
+  const message = shown(error.message);
+  const stack = error.stack === undefined ? null : shown(error.stack);
   const [first = '', ...causes] = (message ?? '').split(' [cause] ');
   return (
     <details class="error" id={id} open={open}>
       <summary>
-        <span class="muted">Attempt {error.attempt}</span>{' '}
-        {name === null ? <Hidden /> : <Foreign text={name} mono />}
+        {error.attempt === undefined ? null : <span class="muted">Attempt {error.attempt} </span>}
+        <ShownText text={nameOf(visit, job, error, step)} mono />
       </summary>
       {message === null ? <Hidden /> : <p class="message">{<Foreign text={first} />}</p>}
-      {causes.map((cause) => (
-        <p class="cause">
-          <span class="muted">caused by</span> <Foreign text={cause} />
-        </p>
-      ))}
+      <Causes texts={causes} />
       {stack === null ? null : (
         <pre class="code stack" tabindex={0}>
           <code>{visible(stack)}</code>
@@ -107,4 +110,13 @@ function OneError({ visit, job, error, open, id }: OneErrorProps) {
       )}
     </details>
   );
+}
+
+/** What an error was caused by. */
+export function Causes({ texts }: { readonly texts: readonly string[] }) {
+  return texts.map((text) => (
+    <p class="cause">
+      <span class="muted">caused by</span> <Foreign text={text} />
+    </p>
+  ));
 }

@@ -1,7 +1,7 @@
 import { ERROR_EXCERPT, type JobLine } from '../../../core/sql/job-line.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Ago, Since } from './moment.tsx';
-import { Hidden, Shown } from './shown.tsx';
+import { Hidden, Shown, ShownText } from './shown.tsx';
 import { State } from './state.tsx';
 import { Foreign } from './text.tsx';
 
@@ -105,9 +105,9 @@ function About({ visit, job }: { readonly visit: Visit; readonly job: JobLine })
     }
     return (
       <span class="line bad">
-        {shownName === null ? <Hidden /> : <Foreign text={shownName} />}
+        <ShownText text={shownName} />
         {': '}
-        {text === null ? <Hidden /> : <Foreign text={oneLine(text)} />}
+        <ShownText text={text === null ? null : oneLine(text)} />
       </span>
     );
   }

@@ -13,8 +13,13 @@ interface ShownProps {
 
 /** A value that may be secret, as `show` decides. */
 export function Shown({ visit, job, field, column, text, mono = false }: ShownProps) {
-  const shown = revealed(visit, job, field, { text, ...(column !== undefined && { column }) });
-  return shown === null ? <Hidden /> : <Foreign text={shown} mono={mono} />;
+  const shown = revealed(visit, job, field, { text, column });
+  return <ShownText text={shown} mono={mono} />;
+}
+
+/** A text, or that it is hidden. */
+export function ShownText({ text, mono = false }: { readonly text: string | null; readonly mono?: boolean }) {
+  return text === null ? <Hidden /> : <Foreign text={text} mono={mono} />;
 }
 
 /** Says that a value is hidden. */

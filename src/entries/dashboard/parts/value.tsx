@@ -2,6 +2,7 @@ import type { JsonText as Json, ShownJob } from '../../../core/queries/operate/s
 import { countText } from '../duration.ts';
 import type { ShownField } from '../show.ts';
 import { revealed, type Visit } from '../visit.ts';
+import { Card } from './card.tsx';
 import { Hidden } from './shown.tsx';
 import { JsonText } from './text.tsx';
 
@@ -18,11 +19,31 @@ interface ValueProps {
 
 /** A JSON value of a job as Postgres writes it. */
 export function Value({ visit, job, field, title, json }: ValueProps) {
-  const cut = json.length > json.text.length;
-  const text = revealed(visit, job, field, { text: json.text, cut });
+  const text = revealed(visit, job, field, { text: json.text, cut: isCut(json) });
   return (
-    <section class="card" aria-labelledby={`${field}-title`}>
-      <h2 id={`${field}-title`}>{title}</h2>
+    <Card id={field} title={title}>
+      <ShownJson text={text} json={json} whole={visit.links.to(`/jobs/${job.id}/${field}`)} />
+    </Card>
+  );
+}
+
+/** Whether a text is only the beginning of a value. */
+export function isCut({ text, length }: Json): boolean {
+  return length > text.length;
+}
+
+interface ShownJsonProps {
+  /** As `show` has decided. */
+  readonly text: string | null;
+  readonly json: Json;
+  /** Where the whole value can be downloaded. */
+  readonly whole: string | undefined;
+}
+
+/** The text of a JSON value, and how much of it that is. */
+export function ShownJson({ text, json, whole }: ShownJsonProps) {
+  return (
+    <>
       {text === null ? (
         <p>
           <Hidden />
@@ -32,12 +53,12 @@ export function Value({ visit, job, field, title, json }: ValueProps) {
           <JsonText text={text} />
         </pre>
       )}
-      {cut ? (
+      {isCut(json) ? (
         <p class="note">
-          The first {countText(CUT)} of {countText(json.length)} characters.{' '}
-          {text === null ? null : <a href={visit.links.to(`/jobs/${job.id}/${field}`)}>Download all</a>}
+          The first {countText(json.text.length)} of {countText(json.length)} characters.{' '}
+          {text === null || whole === undefined ? null : <a href={whole}>Download all</a>}
         </p>
       ) : null}
-    </section>
+    </>
   );
 }

@@ -25,9 +25,12 @@ export interface StepRecord {
   readonly endedAt: Date | null;
 }
 
-/** A step, and in how many milliseconds it waits no longer; `undefined` where it has no `until`. */
+/** A step as an attempt reads it. */
 export interface FoundStep extends StepRecord {
+  /** In how many milliseconds it waits no longer; `undefined` where it has no `until`. */
   readonly leftMs: number | undefined;
+  /** What an observer has left with it. */
+  readonly trace: string | null;
 }
 
 /**
@@ -51,6 +54,7 @@ export async function findSteps(
     attempts: Number(row.attempts),
     until: row.until === null ? null : dateOf(row.until),
     leftMs: row.left_ms === null ? undefined : Number(row.left_ms),
+    trace: row.trace === null ? null : String(row.trace),
     startedAt: dateOf(row.started_at),
     endedAt: row.ended_at === null ? null : dateOf(row.ended_at),
   }));
@@ -64,7 +68,7 @@ export function findStepsQuery(
   const inQueue = queue === undefined ? sql`` : sql` and s.queue = ${queue}`;
   return sql`
     select s.name, s.kind, s.signal, s.output, s.output is not null as has_output, s.error, s.attempts,
-      ${epochMs('s.until')} as until, ${epochMs('s.started_at')} as started_at,
+      s.trace, ${epochMs('s.until')} as until, ${epochMs('s.started_at')} as started_at,
       ${epochMs('s.ended_at')} as ended_at,
       extract(epoch from s.until - statement_timestamp())::float8 * 1000 as left_ms
     from ${queueSteps} as s

@@ -13,6 +13,8 @@ export interface SignalToReceive extends HeldJob {
   readonly at: number;
   /** How long the step waits, from its first try; `undefined`: without a limit. */
   readonly timeoutMs: number | undefined;
+  /** What an observer leaves with it, for the attempt after it. */
+  readonly trace?: string | undefined;
 }
 
 /** What became of it: the signal is there, it did not come in time, or the job is to wait for it. */
@@ -52,7 +54,7 @@ export async function receiveSignal(
 export function receiveSignalQuery(
   tables: TablesOfWorkflows,
   holder: Holder,
-  { id, fence, name, signal, at, timeoutMs }: SignalToReceive,
+  { id, fence, name, signal, at, timeoutMs, trace }: SignalToReceive,
   locks: Exclude<RowLocks, 'skip'>,
 ): SQL {
   const { queueJobs, queueMailboxes, queueSteps } = tables;
@@ -78,15 +80,17 @@ export function receiveSignalQuery(
       for no key update of j
     ),
     recorded as (
-      insert into ${queueSteps} as s (job_id, queue, name, kind, signal, output, fence, until, started_at,
-        ended_at)
+      insert into ${queueSteps} as s (job_id, queue, name, kind, signal, output, fence, until, trace,
+        started_at, ended_at)
       select id, ${queue}, ${name}, 'signal', ${signal}, value, ${fence}::int8,
         statement_timestamp() + ${timeoutMs ?? null}::float8 * interval '1 millisecond',
-        statement_timestamp(), case when value is not null or late then statement_timestamp() end
+        ${trace ?? null}::text, statement_timestamp(),
+        case when value is not null or late then statement_timestamp() end
       from holder
       on conflict (job_id, queue, name) do update
       set output = case when s.ended_at is null then excluded.output else s.output end,
-        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence
+        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,
+        trace = coalesce(excluded.trace, s.trace)
       returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
     )
     select output, has_output, ended,

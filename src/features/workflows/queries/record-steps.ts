@@ -18,6 +18,8 @@ export interface StepToRecord extends HeldJob {
   readonly delayMs?: number | undefined;
   /** When it waits no longer. */
   readonly until?: Date | undefined;
+  /** What an observer leaves with it, for the attempt after it. */
+  readonly trace?: string | undefined;
   /** How long it has taken so far, in milliseconds. */
   readonly tookMs: number;
   /** Whether it is over, so that it is not done again. */
@@ -82,11 +84,12 @@ export function recordStepsQuery(
     ),
     recorded as (
       insert into ${queueSteps} as s (job_id, queue, name, kind, output, error, attempts, fence, until,
-        started_at, ended_at)
+        trace, started_at, ended_at)
       select i.id, ${holder.queue}, step ->> 'name', step ->> 'kind', step -> 'output', step -> 'error',
         (step ->> 'attempts')::int2, i.fence,
         coalesce((step ->> 'until')::timestamptz,
           statement_timestamp() + (step ->> 'delayMs')::float8 * interval '1 millisecond'),
+        step ->> 'trace',
         statement_timestamp() - (step ->> 'tookMs')::float8 * interval '1 millisecond',
         case when (step ->> 'ended')::bool then statement_timestamp() end
       from i join held as h on h.id = i.id and h.fence = i.fence
@@ -101,8 +104,8 @@ export function recordStepsQuery(
 }
 
 function stepsAsJson(steps: readonly StepToRecord[]): string {
-  const rows = steps.map(({ name, kind, output, error, attempts = 1, delayMs, until, tookMs, ended }) => {
-    const rest = JSON.stringify({ name, kind, error, attempts, delayMs, until, tookMs, ended });
+  const rows = steps.map(({ id: _, fence: __, output, attempts = 1, ...step }) => {
+    const rest = JSON.stringify({ ...step, attempts });
     // It is JSON already, and may be large.
     return output === undefined ? rest : `${rest.slice(0, -1)},"output":${output}}`;
   });

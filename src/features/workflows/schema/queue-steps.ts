@@ -29,6 +29,7 @@ export type StepColumns = {
   name: NotNull<TextColumn>;
   kind: NotNull<TextColumnOf<StepKind>>;
   signal: TextColumn;
+  trace: TextColumn;
   output: JsonColumn;
   error: JsonColumn<StepErrorRecord>;
   attempts: WithDefault<NotNull<SmallintColumn>>;
@@ -52,6 +53,7 @@ export type StepsTable<
  *   the row never changes.
  * - `output` is null for a step without one, and for a signal that did not come in time.
  * - `signal` is the name of the signal that a step waits for. `until` is when it waits no longer.
+ * - `trace` is what an observer of steps has left with a wait, for the attempt after it.
  * - `fence` is that of the attempt that wrote the row, which may repeat its statement.
  */
 export function defineStepsTable<TName extends string, TSchema extends string | undefined>(
@@ -71,6 +73,7 @@ export function defineStepsTable<TName extends string, TSchema extends string | 
       name: text('name').notNull(),
       kind: text('kind').$type<StepKind>().notNull(),
       signal: text('signal'),
+      trace: text('trace'),
       output: jsonb('output'),
       error: jsonb('error').$type<StepErrorRecord>(),
     },

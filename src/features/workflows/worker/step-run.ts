@@ -49,14 +49,20 @@ import {
   StepLimitError,
   StepMismatchError,
 } from '../job/step-errors.ts';
+import type { StepEnd, StepObservation, StepObserver } from '../job/step-observer.ts';
 import type { FoundStep } from '../queries/find-steps.ts';
 import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
 
+/** A step that was recorded before. One that only a test has given may be of any kind. */
+export interface KnownStep extends Omit<FoundStep, 'kind'> {
+  readonly kind: StepKind | undefined;
+}
+
 /** How the steps of one attempt reach the database. */
 export interface StepStore {
-  find(): Promise<readonly FoundStep[]>;
+  find(): Promise<readonly KnownStep[]>;
   /** `undefined`: the job is no longer held. */
   record(step: StepToRecord): Promise<RecordedStep | undefined>;
   /** The same in a transaction of the handler's. */
@@ -65,8 +71,8 @@ export interface StepStore {
   receive(signal: SignalToReceive): Promise<Received | undefined>;
   /** Checks jobs that are to be enqueued. */
   check(job: JobDefinition, entries: readonly ChildEntry<JobDefinition>[]): Promise<readonly NewJob[]>;
-  /** Inserts them in a transaction of the handler's. */
-  enqueueIn(tx: Transaction, children: ChildrenToEnqueue): Promise<EnqueuedChildren>;
+  /** Inserts and records them; `undefined`: the job is no longer held. */
+  enqueue(children: ChildrenToEnqueue): Promise<EnqueuedChildren | undefined>;
   /** Whether there is something to wait for; `undefined`: the job is no longer held. */
   waitFor(wait: WaitForBatches): Promise<boolean | undefined>;
   /** How the members of batches have ended. */
@@ -81,6 +87,8 @@ export interface ChildrenToEnqueue {
   readonly jobs: readonly NewJob[];
   readonly entries: readonly ChildEntry<JobDefinition>[];
   readonly detached: boolean;
+  /** What is recorded of them in the transaction that inserts them. */
+  toStep(children: EnqueuedChildren): StepToRecord;
 }
 
 /** The same, enqueued. */
@@ -95,6 +103,7 @@ const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
 const MAX_CHILDREN = 10_000;
 const RESULT_GONE = 'its result is gone, so how it ended is not known';
+const MAX_TRACE = 200;
 /** The step that says that a job is being undone, and the names of what undoes others. */
 const UNDO = 'undo';
 
@@ -117,12 +126,15 @@ type RunIn<T> = (tx: Transaction) => Promise<T>;
 export class StepRun implements Step {
   readonly #attempt: AttemptAddedTo;
   readonly #store: StepStore;
+  readonly #observer: StepObserver | undefined;
+  /** Of the steps that are observed, by their names. */
+  readonly #observations = new Map<string, StepObservation>();
   readonly #inside: AsyncContext<string> | undefined;
   readonly #names = new Set<string>();
   readonly #undoables: Undoable[] = [];
   /** How many signals this job has received, or waits for, by their name. */
   readonly #taken = new Map<string, number>();
-  #memo: Promise<ReadonlyMap<string, FoundStep>> | undefined;
+  #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
   /** When the memo was read, by the monotonic clock. */
   #readMs = 0;
   #recorded = 0;
@@ -134,11 +146,12 @@ export class StepRun implements Step {
   /** The attempt is over, because all that was left of the handler waited. */
   #isParked = false;
 
-  constructor(attempt: AttemptAddedTo, store: StepStore) {
+  constructor(attempt: AttemptAddedTo, store: StepStore, observer?: StepObserver) {
     insideSteps ??= asyncContext<string>();
     this.#inside = insideSteps;
     this.#attempt = attempt;
     this.#store = store;
+    this.#observer = observer;
   }
 
   async run<T>(name: string, ...given: [Run<T>] | [StepOptions<T>, Run<T>]): Promise<never> {
@@ -184,7 +197,7 @@ export class StepRun implements Step {
   }
 
   async begin<T>(name: string): Promise<OpenStep<T>> {
-    return await this.#step(name, 'run', async (found) => {
+    const open = async (found: KnownStep | undefined): Promise<OpenStep<T>> => {
       const startMs = performance.now();
       const isDone = isOver(found);
       let isRecorded = isDone;
@@ -194,10 +207,13 @@ export class StepRun implements Step {
         record: async (output: T) => {
           if (isRecorded) throw new QueueError(`The step '${name}' is recorded already`);
           isRecorded = true;
-          return (await this.#busy(() => this.#record({ name, kind: 'run', output, startMs }))) as never;
+          const recorded = await this.#busy(() => this.#record({ name, kind: 'run', output, startMs }));
+          this.#observations.get(name)?.end('done');
+          return recorded as never;
         },
       };
-    });
+    };
+    return await this.#step(name, 'run', open, 'later');
   }
 
   async sleep(name: string, delayMs: number): Promise<void> {
@@ -222,9 +238,10 @@ export class StepRun implements Step {
       // Taken, or waited for: another wait for it in this run gets the one after it.
       this.#taken.set(signal.name, at + 1);
       const { id, fence } = this.#attempt.job;
-      const received = await this.#store.receive({ id, fence, name, signal: signal.name, at, timeoutMs });
+      const wanted = { id, fence, name, signal: signal.name, at, timeoutMs, trace: this.#traceOf(name) };
+      const received = await this.#store.receive(wanted);
       if (received === undefined) throw this.#lost();
-      if (received.type === 'waiting') return await this.#wait(received.leftMs);
+      if (received.type === 'waiting') return await this.#wait(name, received.leftMs);
       this.#attempt.noteProgress();
       if (received.type === 'received') return (await signalValue(signal, received.value)) as never;
       this.#taken.set(signal.name, at);
@@ -255,12 +272,12 @@ export class StepRun implements Step {
   }
 
   async waitForJob(child: Child): Promise<never> {
-    const [output] = await this.#outputsOf(`${checkChild(child).step}: end`, [child]);
-    return output as never;
+    const name = `${checkChild(child).step}: end`;
+    return (await this.#outputsOf(name, [child], ([output]) => output)) as never;
   }
 
   async all(name: string, children: Children | readonly Child[]): Promise<never> {
-    return (await this.#outputsOf(name, children)) as never;
+    return (await this.#outputsOf(name, children, (outputs) => outputs)) as never;
   }
 
   async allEnded(name: string, children: Children | readonly Child[]): Promise<never> {
@@ -317,18 +334,18 @@ export class StepRun implements Step {
 
   async #sleep(name: string, step: Pick<StepToRecord, 'delayMs' | 'until'>): Promise<void> {
     await this.#step(name, 'sleep', async (found) => {
-      let leftMs =
-        found?.leftMs === undefined ? undefined : found.leftMs - (performance.now() - this.#readMs);
+      let leftMs = this.#leftMs(found);
       if (leftMs === undefined) {
         const { id, fence } = this.#attempt.job;
         this.#checkCount();
-        const sleep = { id, fence, name, kind: 'sleep', tookMs: 0, ended: false } as const;
+        const trace = this.#traceOf(name);
+        const sleep = { id, fence, name, kind: 'sleep', trace, tookMs: 0, ended: false } as const;
         const recorded = await this.#store.record({ ...sleep, ...step });
         if (recorded === undefined) throw this.#lost();
         this.#attempt.noteProgress();
         leftMs = recorded.leftMs ?? 0;
       }
-      if (leftMs > 0) await this.#wait(Math.min(leftMs, MAX_WAIT_MS));
+      if (leftMs > 0) await this.#wait(name, Math.min(leftMs, MAX_WAIT_MS));
     });
   }
 
@@ -356,19 +373,31 @@ export class StepRun implements Step {
     return await this.#step(name, 'enqueue', async (found) => {
       // Written below, in this shape.
       if (isOver(found)) return this.#outputOf(found) as EnqueuedChildren;
+      const startMs = performance.now();
       const jobs = await this.#store.check(job, entries);
-      const children = { step: name, jobs, entries, detached };
-      const run = (tx: Transaction) => this.#store.enqueueIn(tx, children);
-      return (await this.#transacted(name, run, 'enqueue')) as EnqueuedChildren;
+      const toStep = (children: EnqueuedChildren) => {
+        const step = this.#toRecord(name, 'enqueue', children, startMs);
+        this.#attempt.checkOpen();
+        return step;
+      };
+      const enqueued = await this.#store.enqueue({ step: name, jobs, entries, detached, toStep });
+      if (enqueued === undefined) throw this.#lost();
+      this.#attempt.noteProgress();
+      return enqueued;
     });
   }
 
-  async #outputsOf(name: string, children: Children | readonly Child[]): Promise<unknown[]> {
+  /** @param toStore what is recorded of their outputs */
+  async #outputsOf(
+    name: string,
+    children: Children | readonly Child[],
+    toStore: (outputs: readonly unknown[]) => unknown,
+  ): Promise<unknown> {
     return await this.#step(name, 'wait', async (found) => {
       if (isOver(found)) {
         // Written below, in these two shapes.
         if (found.error !== null) throw childFailed(found.output as FailedChild);
-        return found.output as unknown[];
+        return found.output;
       }
       const startMs = performance.now();
       const ends = await this.#endsOf(name, found, children, true);
@@ -378,15 +407,15 @@ export class StepRun implements Step {
         await this.#record({ name, kind: 'wait', output: failed, startMs, error: describeThrown(error) });
         throw error;
       }
-      const outputs = ends.map((end) => ('output' in end ? end.output : null));
-      return (await this.#record({ name, kind: 'wait', output: outputs, startMs })) as unknown[];
+      const output = toStore(ends.map((end) => ('output' in end ? end.output : null)));
+      return await this.#record({ name, kind: 'wait', output, startMs });
     });
   }
 
   /** How children have ended, in their order; as long as they have not, this job waits. */
   async #endsOf(
     name: string,
-    found: FoundStep | undefined,
+    found: KnownStep | undefined,
     children: Children | readonly Child[],
     failFast: boolean,
   ): Promise<(ChildEnd & { readonly kind: string })[]> {
@@ -397,7 +426,7 @@ export class StepRun implements Step {
       if (isOpen === undefined) throw this.#lost();
       if (isOpen) {
         if (found === undefined) await this.#recordWait(name);
-        return await this.#wait(null);
+        return await this.#wait(name, null);
       }
     }
     const ends = new Map((await this.#store.ends(batchIds)).map((end) => [end.id, childEnd(end)]));
@@ -419,11 +448,21 @@ export class StepRun implements Step {
     this.#attempt.noteProgress();
   }
 
-  /** One step, from its name on. */
+  /** In how long a step waits no longer; `undefined` where it has not begun to, or has no such time. */
+  #leftMs(found: KnownStep | undefined): number | undefined {
+    return found?.leftMs === undefined ? undefined : found.leftMs - (performance.now() - this.#readMs);
+  }
+
+  /**
+   * One step, from its name on.
+   *
+   * @param ends when its observation does: with `run`, or later, by what that returns
+   */
   async #step<T>(
     name: string,
     kind: StepKind,
-    run: (found: FoundStep | undefined) => Promise<T>,
+    run: (found: KnownStep | undefined) => Promise<T>,
+    ends: 'with it' | 'later' = 'with it',
   ): Promise<T> {
     checkText('The name of a step', name, MAX_NAME_BYTES);
     const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
@@ -440,12 +479,35 @@ export class StepRun implements Step {
       this.#attempt.checkOpen();
       const memo = await this.#read();
       const found = memo.get(name);
-      if (found !== undefined && found.kind !== kind) {
+      if (found?.kind !== undefined && found.kind !== kind) {
         throw new StepMismatchError(job.kind, name, found.kind, kind);
       }
       if (!isOver(found) && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
-      return await run(found);
+      const attempt = found === undefined || found.error === null ? 1 : found.attempts + 1;
+      const isReplayed = isOver(found) || (kind === 'sleep' && (this.#leftMs(found) ?? 1) <= 0);
+      if (this.#observer === undefined || isReplayed) return await run(found);
+      const observation = this.#observer.begin({
+        job: { id: job.id, kind: job.kind, queue: job.queue, attempt: job.attempt },
+        name,
+        kind,
+        attempt,
+        signal: this.#attempt.signal,
+      });
+      this.#observations.set(name, observation);
+      try {
+        const value = await observation.run(() => run(found));
+        if (ends === 'with it') observation.end(endOf(kind, value));
+        return value;
+      } catch (error) {
+        observation.end('failed', error);
+        throw error;
+      }
     });
+  }
+
+  #traceOf(name: string): string | undefined {
+    const trace = this.#observations.get(name)?.trace;
+    return trace === undefined || trace.length > MAX_TRACE ? undefined : trace;
   }
 
   /** @throws why no new step is to begin: the job is to end, or is being undone */
@@ -466,12 +528,12 @@ export class StepRun implements Step {
     }
   }
 
-  #read(): Promise<ReadonlyMap<string, FoundStep>> {
+  #read(): Promise<ReadonlyMap<string, KnownStep>> {
     this.#memo ??= this.#readNow();
     return this.#memo;
   }
 
-  async #readNow(): Promise<ReadonlyMap<string, FoundStep>> {
+  async #readNow(): Promise<ReadonlyMap<string, KnownStep>> {
     this.#readMs = performance.now();
     const steps = isFirstClaim(this.#attempt) ? [] : await this.#store.find();
     for (const { kind, signal, output } of steps) {
@@ -479,10 +541,13 @@ export class StepRun implements Step {
       this.#taken.set(signal, (this.#taken.get(signal) ?? 0) + 1);
     }
     this.#recorded = steps.length;
+    // They are in the order in which they began.
+    const trace = steps.findLast((step) => step.trace !== null)?.trace;
+    if (trace !== undefined && trace !== null) this.#observer?.resume(trace);
     return new Map(steps.map((step) => [step.name, step]));
   }
 
-  #outputOf({ name, error, attempts, output }: FoundStep): unknown {
+  #outputOf({ name, error, attempts, output }: KnownStep): unknown {
     if (error === null) return output;
     throw new StepFailedError(this.#attempt.job.kind, name, attempts, error);
   }
@@ -491,7 +556,7 @@ export class StepRun implements Step {
   async #tried<T>(
     name: string,
     { attempts, timeoutMs }: Pick<StepOptions<T>, 'attempts' | 'timeoutMs'>,
-    found: FoundStep | undefined,
+    found: KnownStep | undefined,
     run: Run<T>,
   ): Promise<T> {
     const startMs = performance.now();
@@ -567,15 +632,11 @@ export class StepRun implements Step {
     return step.output === undefined ? undefined : JSON.parse(step.output);
   }
 
-  async #transacted<T>(
-    name: string,
-    run: RunIn<T>,
-    kind: 'transaction' | 'enqueue' = 'transaction',
-  ): Promise<unknown> {
+  async #transacted<T>(name: string, run: RunIn<T>): Promise<unknown> {
     const startMs = performance.now();
     const stored = await this.#attempt.environment.db.transaction(async (tx) => {
       const output = await this.#within(name, () => run(tx));
-      const step = this.#toRecord(name, kind, output, startMs);
+      const step = this.#toRecord(name, 'transaction', output, startMs);
       this.#attempt.checkOpen();
       if ((await this.#store.recordIn(tx, step)) === undefined) throw this.#lost();
       return step.output;
@@ -613,7 +674,8 @@ export class StepRun implements Step {
   }
 
   /** Never settles: nothing of the handler runs on, no `catch` and no `finally`. */
-  #wait(leftMs: number | null): Promise<never> {
+  #wait(name: string, leftMs: number | null): Promise<never> {
+    this.#observations.get(name)?.end('waiting');
     this.#waits.push(leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs);
     this.#active--;
     this.#parkWhenIdle();
@@ -672,8 +734,12 @@ function idsOf(
   return { batchIds: [batchId], kinds: new Map(ids.map((id) => [id, job.kind])) };
 }
 
-function isOver(found: FoundStep | undefined): found is FoundStep {
+function isOver(found: KnownStep | undefined): found is KnownStep {
   return found !== undefined && found.endedAt !== null;
+}
+
+function endOf(kind: StepKind, value: unknown): StepEnd {
+  return kind === 'signal' && value === undefined ? 'timed-out' : 'done';
 }
 
 /**

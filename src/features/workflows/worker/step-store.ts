@@ -88,20 +88,33 @@ export function storeInTransaction(
   };
 }
 
+/** Thrown to roll the transaction back. */
+class NoLongerHeld extends Error {}
+
 function childrenOf(
-  { job }: AttemptAddedTo,
+  { job, holder, environment }: AttemptAddedTo,
   tables: TablesOfWorkflows,
   queue: QueueOfWorkflows,
-): Pick<StepStore, 'check' | 'enqueueIn'> {
+): Pick<StepStore, 'check' | 'enqueue'> {
   return {
     check: (definition, entries) => queue.check(definition, entries),
-    enqueueIn: async (tx, { step, jobs, entries, detached }) => {
-      const [batch = Number.NaN] = await openBatches(tx, tables, [jobs.length]);
-      const members = jobs.map((one, at) => ({ job: { ...one, batch }, entry: entries[at] ?? {} }));
-      const ids = await insertMembers(tx, queue, `step '${step}'`, members);
-      const policy = detached ? 'detached' : 'parent';
-      await addWaits(tx, tables, [{ batchId: batch, jobId: job.id, queue: job.queue, policy }]);
-      return { batch, ids };
+    enqueue: async ({ step, jobs, entries, detached, toStep }) => {
+      try {
+        return await environment.db.transaction(async (tx) => {
+          const [batch = Number.NaN] = await openBatches(tx, tables, [jobs.length]);
+          const members = jobs.map((one, at) => ({ job: { ...one, batch }, entry: entries[at] ?? {} }));
+          const ids = await insertMembers(tx, queue, `step '${step}'`, members);
+          const policy = detached ? 'detached' : 'parent';
+          await addWaits(tx, tables, [{ batchId: batch, jobId: job.id, queue: job.queue, policy }]);
+          const children = { batch, ids };
+          const recorded = await recordOneStep(tx, tables, holder, toStep(children), 'wait');
+          if (recorded === undefined) throw new NoLongerHeld();
+          return children;
+        });
+      } catch (error) {
+        if (error instanceof NoLongerHeld) return undefined;
+        throw error;
+      }
     },
   };
 }

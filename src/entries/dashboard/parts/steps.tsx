@@ -1,0 +1,172 @@
+import type { ShownJob } from '../../../core/queries/operate/show-job.ts';
+import type { MailboxRecord } from '../../../features/workflows/queries/find-mailboxes.ts';
+import type { ShownStep, ShownSteps } from '../../../features/workflows/queries/show-steps.ts';
+import { countText, durationText } from '../duration.ts';
+import type { ShownField } from '../show.ts';
+import { stepState } from '../step-state.ts';
+import { revealed, type Visit } from '../visit.ts';
+import { Card, Fact } from './card.tsx';
+import { OneError } from './history.tsx';
+import { Ago, At } from './moment.tsx';
+import { ShownText } from './shown.tsx';
+import { Foreign } from './text.tsx';
+import { isCut, ShownJson } from './value.tsx';
+
+/** How many steps a page shows, and how much of each output. */
+export const MOST_STEPS = 200;
+export const STEP_CUT = 4_096;
+
+/** What the workflow of a job has recorded; `undefined` where that could not be read. */
+export type StepsOfJob = (ShownSteps & { readonly mailboxes: readonly MailboxRecord[] }) | undefined;
+
+interface StepsProps {
+  readonly visit: Visit;
+  readonly job: ShownJob;
+  readonly found: StepsOfJob;
+}
+
+/** The recorded steps of a job in the order in which they began, and the signals that it has not received. */
+export function Steps({ visit, job, found }: StepsProps) {
+  if (found === undefined) {
+    return (
+      <Card id="steps" title="Steps">
+        <p class="muted">
+          The steps could not be read: the tables of workflows are missing, locked, or too slow.
+        </p>
+      </Card>
+    );
+  }
+  const { steps, count, mailboxes } = found;
+  const unheard = mailboxes.filter(({ sent, received }) => sent > received);
+  if (count === 0 && unheard.length === 0) return null;
+  const before = count - steps.length;
+  return (
+    <Card id="steps" title="Steps">
+      {before === 0 ? null : (
+        <p class="note">
+          The newest {countText(steps.length)} of {countText(count)} steps. In a terminal,{' '}
+          <code>npx drizzle-queue show {job.id}</code> prints all.
+        </p>
+      )}
+      {count === 0 ? null : (
+        <ol class="timeline steps">
+          {steps.map((step, index) => (
+            <Step visit={visit} job={job} step={step} id={`step-${before + index + 1}`} />
+          ))}
+        </ol>
+      )}
+      {unheard.length === 0 ? null : <Unheard visit={visit} mailboxes={unheard} />}
+    </Card>
+  );
+}
+
+interface StepProps {
+  readonly visit: Visit;
+  readonly job: ShownJob;
+  readonly step: ShownStep;
+  readonly id: string;
+}
+
+function Step({ visit, job, step, id }: StepProps) {
+  const { name, kind, signal, attempts, until, startedAt, endedAt, outputText, error } = step;
+  const facts = { kind, hasOutput: outputText !== null, hasFailed: error !== null, endedAt };
+  const state = stepState(facts, job.finishedAt === null);
+  const shown = (field: ShownField['field'], text: string, cut = false) =>
+    revealed(visit, job, field, { text, cut, step: name });
+  const shownName = shown('step', name);
+  return (
+    <li class={`tone-${state.tone}`} id={id}>
+      <span class="what">
+        <ShownText text={shownName} mono /> <span class="muted">{kind}</span>
+      </span>
+      <span class="at">
+        <At at={startedAt} />
+      </span>
+      <span class="span">
+        {state.text}
+        {endedAt === null ? null : (
+          <>
+            {' '}
+            after <b>{durationText(endedAt.getTime() - startedAt.getTime())}</b>, at <At at={endedAt} />
+          </>
+        )}
+        {signal === null ? null : (
+          <>
+            {' · '}signal <Foreign text={signal} mono />
+          </>
+        )}
+        {until === null || endedAt !== null ? null : (
+          <>
+            {' · '}until <At at={until} /> (<Ago at={until} nowMs={visit.nowMs} />)
+          </>
+        )}
+        {attempts > 1 ? ` · ${attempts} tries` : null}
+      </span>
+      {outputText === null ? null : (
+        <details class="span" id={`${id}-output`}>
+          <summary>Output</summary>
+          <ShownJson
+            text={shown('output', outputText.text, isCut(outputText))}
+            json={outputText}
+            whole={shownName === name ? visit.links.to(`/jobs/${job.id}/step`, { name }) : undefined}
+          />
+        </details>
+      )}
+      {error === null ? null : (
+        <div class="span">
+          <OneError visit={visit} job={job} error={error} open id={`${id}-error`} step={name} />
+        </div>
+      )}
+    </li>
+  );
+}
+
+function Unheard({
+  visit,
+  mailboxes,
+}: {
+  readonly visit: Visit;
+  readonly mailboxes: readonly MailboxRecord[];
+}) {
+  return (
+    <>
+      <h3>Signals that were not received</h3>
+      <ul>
+        {mailboxes.map(({ signal, sent, received, updatedAt }) => (
+          <li>
+            <Foreign text={signal} mono /> <b>{countText(sent - received)}</b>{' '}
+            <span class="muted">
+              last sent <Ago at={updatedAt} nowMs={visit.nowMs} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** What a live job waits for, among its facts. */
+export function WaitsFor({ visit, job, found }: StepsProps) {
+  if (found === undefined || job.finishedAt !== null || job.state === 'running') return null;
+  const open = found.steps.filter(({ endedAt, error }) => endedAt === null && error === null);
+  if (open.length === 0) return null;
+  return (
+    <Fact name="Waits for">
+      {open.map(({ name, signal, until }, index) => {
+        const text = signal ?? revealed(visit, job, 'step', { text: name, step: name });
+        return (
+          <>
+            {index === 0 ? null : ', '}
+            <ShownText text={text} mono />
+            {until === null ? null : (
+              <>
+                {' '}
+                until <Ago at={until} nowMs={visit.nowMs} />
+              </>
+            )}
+          </>
+        );
+      })}
+    </Fact>
+  );
+}

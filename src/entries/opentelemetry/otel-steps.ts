@@ -1,0 +1,89 @@
+import { context, type Span, type Tracer, trace } from '@opentelemetry/api';
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import { shown } from '../../core/job/shown.ts';
+import type { StepObserver } from '../../index.ts';
+import {
+  DESTINATION,
+  KIND,
+  MESSAGE_ID,
+  SCOPE,
+  STEP,
+  STEP_ATTEMPT,
+  STEP_KIND,
+  STEP_OUTCOME,
+  SYSTEM,
+} from './attributes.ts';
+import { type Carrier, extract, inject } from './carrier.ts';
+import { fail } from './span-error.ts';
+import { ATTEMPT_SPAN, endWhenLeft } from './trace-attempt.ts';
+
+/** The options of {@link otelSteps}. */
+export interface OtelStepsOptions {
+  /** @default that of the global provider, registered before or after */
+  tracer?: Tracer | undefined;
+}
+
+const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true });
+
+/**
+ * Spans of the steps of workflows (`step {name}`), each within that of its attempt. The attempt after a wait
+ * links to the wait, so that the parts of a workflow can be followed. A step that is only replayed has no
+ * span.
+ *
+ * ```ts
+ * const queue = createQueue({
+ *   around: otel(),
+ *   workflows: workflowsIn(workflows, { observe: otelSteps() }),
+ * });
+ * ```
+ *
+ * Names of spans must be few, so each run of digits in a step's name is `#` there; the attribute
+ * `drizzle_queue.step.name` has the whole name. Nothing is said of outputs and of the values of signals.
+ *
+ * @throws TypeError when an option is wrong
+ */
+export function otelSteps(options: OtelStepsOptions = {}): StepObserver {
+  const { tracer = trace.getTracer(SCOPE) } = checkOptions('otelSteps: options', options, OPTIONS);
+  if (typeof tracer?.startSpan !== 'function') {
+    throw new TypeError(`otelSteps: tracer must be what trace.getTracer() returns; got ${shown(tracer)}`);
+  }
+  return {
+    begin: ({ job, name, kind, attempt, signal }) => {
+      const span = tracer.startSpan(`step ${name.replaceAll(/\d[\w-]*/g, '#')}`, {
+        attributes: {
+          ...SYSTEM,
+          [DESTINATION]: job.queue,
+          [MESSAGE_ID]: String(job.id),
+          [KIND]: job.kind,
+          [STEP]: name,
+          [STEP_KIND]: kind,
+          [STEP_ATTEMPT]: attempt,
+        },
+      });
+      const forget = endWhenLeft(span, signal, STEP_OUTCOME);
+      const carrier: Carrier = {};
+      inject(carrier, span.spanContext());
+      const { traceparent } = carrier;
+      return {
+        trace: typeof traceparent === 'string' ? traceparent : undefined,
+        run: (task) => context.with(trace.setSpan(context.active(), span), task),
+        end: (end, error) => {
+          forget();
+          span.setAttribute(STEP_OUTCOME, end);
+          if (end === 'failed') fail(span, error);
+          span.end();
+        },
+      };
+    },
+    resume: (traceparent) => {
+      const before = extract({ traceparent });
+      if (before !== undefined) attemptSpan()?.addLink({ context: before });
+    },
+  };
+}
+
+/** That of `otel()`; without it there is none to link from. */
+function attemptSpan(): Span | undefined {
+  // Only this entry sets it.
+  return context.active().getValue(ATTEMPT_SPAN) as Span | undefined;
+}

@@ -1,0 +1,219 @@
+import type { SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  defineJob,
+  defineSignal,
+  drain,
+  handlersFor,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
+import { createDashboard, type LookOptions, type ShownField } from 'drizzle-queue/dashboard';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { clearTables } from '../queries/support/jobs.ts';
+import { addWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { another, get, page, textOf } from './support/visits.ts';
+
+const database = useTestDatabase();
+const queue = createQueue({ workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const fulfil = defineJob('fulfil', { payload: unvalidated<number>(), queue: 'q' });
+const approval = defineSignal('approval', unvalidated<{ readonly by: string }>());
+const reminder = defineSignal('reminder');
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_steps, queue_mailboxes`;
+});
+
+function dashboardFor(
+  options: Partial<LookOptions & Pick<typeof database, 'db'>> = {},
+  of: Pick<typeof queue, 'tables'> = queue,
+) {
+  // Only what it has differs.
+  const shownQueue = of as typeof queue;
+  return createDashboard({
+    db: another(database.db),
+    queue: shownQueue,
+    authorize: () => 'write',
+    onAction: () => {},
+    ...options,
+  });
+}
+
+async function run(handler: Parameters<typeof handle<typeof fulfil>>[1]): Promise<number> {
+  const { id } = await queue.enqueue(database.db, fulfil, 7);
+  await drain(database.db, { queue, handlers: [handle(fulfil, handler)], deadlineMs: 20_000 });
+  return id;
+}
+
+/** A job that has charged, and waits for its approval for at most a day. */
+const waiting = () =>
+  run(async ({ step, job }) => {
+    await step.run('charge <b>', () => ({ id: 'ch_9007199254740993' }));
+    await queue.workflows.signal(database.db, { id: job.id }, reminder);
+    await step.waitForSignal(approval, { timeoutMs: 86_400_000, name: 'answer' });
+  });
+
+/** The card of steps, as a person reads it. */
+async function stepsOn(dashboard: ReturnType<typeof dashboardFor>, id: number): Promise<string> {
+  const html = await page(dashboard, `/jobs/${id}`);
+  return textOf(
+    /<section class="card" aria-labelledby="steps-title">[\s\S]*?<\/section>/.exec(html)?.[0] ?? '',
+  );
+}
+
+describe('the page of a job with steps', () => {
+  test('shows what was done, what it waits for, and what it has not heard', async () => {
+    const id = await waiting();
+    const html = await page(dashboardFor(), `/jobs/${id}`);
+    expect(html).not.toContain('charge <b>');
+    const said = textOf(html);
+    expect(said).toMatch(/charge <b> run 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d done after \d+ ms , at 20/);
+    expect(said).toMatch(/Output \{ "id" : "ch_9007199254740993" \}/);
+    expect(said).toMatch(/answer signal 20.* waiting · signal approval · until 20.*\( in 23 h \)/);
+    expect(said).toMatch(/Signals that were not received reminder 1 last sent/);
+    expect(said).toMatch(/Waits for approval until in 23 h/);
+    expect(html).toMatch(/<li class="tone-good" id="step-1">[\s\S]*<li class="tone-later" id="step-2">/);
+  });
+
+  test('shows why a step has failed, and its tries', async () => {
+    const id = await run(async ({ step }) => {
+      await step.run('pay', { attempts: 1 }, () => {
+        throw new TypeError('card declined');
+      });
+    });
+    expect(await stepsOn(dashboardFor(), id)).toMatch(
+      /pay run .* failed for good after \d+ ms .* TypeError card declined TypeError: card declined at /,
+    );
+  });
+
+  test('of an ended job waits for nothing more', async () => {
+    const id = await waiting();
+    await queue.cancel(database.db, id);
+    const said = textOf(await page(dashboardFor(), `/jobs/${id}`));
+    expect(said).toMatch(/answer signal 20\S* \S+ left open/);
+    expect(said).not.toContain('Waits for');
+  });
+
+  test('without steps has no card of them', async () => {
+    const { id } = await queue.enqueue(database.db, fulfil, 7);
+    expect(await page(dashboardFor(), `/jobs/${id}`)).not.toContain('steps-title');
+  });
+
+  test('shows the newest of many, and the beginning of a large output', async () => {
+    const id = await waiting();
+    await database.client`
+      insert into queue_steps (job_id, queue, name, kind, fence, started_at, ended_at, output)
+      select ${id}, 'q', 'turn-' || n, 'run', 1, now() + n * interval '1 ms', now() + n * interval '2 ms',
+        case when n = 400 then to_jsonb(repeat('x', 10000)) else '1' end
+      from generate_series(1, 400) as n`;
+    const html = await page(dashboardFor(), `/jobs/${id}`);
+    const said = textOf(html);
+    expect(said).toContain('The newest 200 of 402 steps.');
+    expect(said).toContain(`npx drizzle-queue show ${id} prints all`);
+    expect(html).toContain('id="step-402"');
+    expect(html).not.toContain('id="step-202"');
+    expect(html).not.toContain('turn-200<');
+    expect(said).toContain('The first 4,096 of 10,002 characters.');
+    const [, href = ''] = /<a href="(\/jobs\/\d+\/step\?name=turn-400)">/.exec(html) ?? [];
+    const file = await get(dashboardFor(), href);
+    expect(file.headers.get('content-disposition')).toBe(`attachment; filename="job-${id}-step.json"`);
+    expect(await file.json()).toBe('x'.repeat(10_000));
+  });
+
+  test('says that steps cannot be read where their tables are missing, and shows the rest', async () => {
+    const id = await waiting();
+    await database.client`alter table queue_steps rename to queue_steps_away`;
+    try {
+      const said = textOf(await page(dashboardFor(), `/jobs/${id}`));
+      expect(said).toContain('The steps could not be read');
+      expect(said).toContain('Payload 7');
+    } finally {
+      await database.client`alter table queue_steps_away rename to queue_steps`;
+    }
+  });
+});
+
+test('a queue without workflows sends no statement about them', async () => {
+  const id = await waiting();
+  const sent: string[] = [];
+  const watched = (of: Pick<typeof queue, 'tables'>) => {
+    sent.length = 0;
+    const db = another(database.db);
+    const begin = database.db.transaction.bind(database.db);
+    db.transaction = ((task: Parameters<typeof begin>[0]) =>
+      begin((tx) => {
+        const execute = tx.execute.bind(tx);
+        tx.execute = ((query: Parameters<typeof execute>[0]) => {
+          sent.push(new PgDialect().sqlToQuery(query as SQL).sql);
+          return execute(query);
+        }) as typeof tx.execute;
+        return task(tx);
+      })) as typeof db.transaction;
+    return dashboardFor({ db }, of);
+  };
+  expect(await page(watched(createQueue()), `/jobs/${id}`)).not.toContain('steps-title');
+  expect(sent.length).toBeGreaterThan(0);
+  expect(sent.filter((text) => /queue_steps|queue_mailboxes/.test(text))).toEqual([]);
+  expect(await page(watched(queue), `/jobs/${id}`)).toContain('steps-title');
+});
+
+describe('what show decides', () => {
+  test('holds for names, outputs and errors of steps', async () => {
+    const asked: ShownField[] = [];
+    const hide = (field: ShownField) => {
+      asked.push(field);
+      return null;
+    };
+    const id = await run(async ({ step }) => {
+      await step.run('MARK-1', () => ({ MARK: 'MARK-output' }));
+      await step.run('MARK-2', { attempts: 1 }, () => {
+        throw new TypeError('MARK-message');
+      });
+    });
+    const html = await page(dashboardFor({ show: hide }), `/jobs/${id}`);
+    expect(html).not.toContain('MARK');
+    const kinds = asked
+      .filter(({ step }) => step !== undefined)
+      .map(({ field, step, text }) => [field, step, text]);
+    expect(kinds).toContainEqual(['step', 'MARK-1', 'MARK-1']);
+    expect(kinds).toContainEqual(['output', 'MARK-1', expect.stringContaining('MARK-output')]);
+    expect(kinds).toContainEqual(['error', 'MARK-2', 'MARK-message']);
+    expect(asked.every(({ job }) => job?.id === id)).toBe(true);
+    const answer = await get(dashboardFor({ show: hide }), `/jobs/${id}/step?name=MARK-1`);
+    expect(answer.status).toBe(404);
+  });
+
+  test('a name that is changed is in no link', async () => {
+    const id = await waiting();
+    await database.client`
+      update queue_steps set output = to_jsonb(repeat('x', 10000)) where name = 'charge <b>'`;
+    const show = ({ field, text }: ShownField) => (field === 'step' ? text.replace('charge', 'c…') : text);
+    const html = await page(dashboardFor({ show }), `/jobs/${id}`);
+    expect(html).toContain('c… &lt;b&gt;');
+    expect(html).not.toContain('/step?name=');
+  });
+});
+
+describe('a scoped viewer', () => {
+  test('gets no output of a step of a job outside of the scope', async () => {
+    const id = await waiting();
+    const path = `/jobs/${id}/step?name=${encodeURIComponent('charge <b>')}`;
+    const inside = dashboardFor({ authorize: () => ({ queues: ['q'] }) });
+    expect((await get(inside, path)).status).toBe(200);
+    expect(await stepsOn(inside, id)).toContain('charge');
+    const outside = dashboardFor({ authorize: () => ({ queues: ['other'] }) });
+    expect((await get(outside, path)).status).toBe(404);
+    expect((await get(outside, `/jobs/${id}`)).status).toBe(404);
+  });
+
+  test.each(['', '%00', 'nothing', 'x'.repeat(300)])('a name that is none is not found: %s', async (name) => {
+    const id = await waiting();
+    expect((await get(dashboardFor(), `/jobs/${id}/step?name=${name}`)).status).toBe(404);
+  });
+});

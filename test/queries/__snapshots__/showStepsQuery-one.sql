@@ -1,0 +1,18 @@
+    select s.name, s.kind, s.signal, s.error, s.attempts, left(o.text, $1::int4) as output_text,
+      length(o.text) as output_length, s.count::float8 as count, date_part('epoch', s.until) * 1000 as until,
+      date_part('epoch', s.started_at) * 1000 as started_at,
+      date_part('epoch', case when s.kind = 'sleep' and s.until <= statement_timestamp() then s.until
+        else s.ended_at end) * 1000 as ended_at
+    from (
+      select s.*, count(*) over () as count from "queue_steps" as s
+      where s.job_id = $2::int8 and s.queue = $3 and s.name = $4
+      order by s.started_at desc, s.name desc
+      limit $5::int4
+    ) as s
+    cross join lateral (select jsonb_pretty(s.output) as text) as o
+    order by s.started_at, s.name
+-- $1 = 1000
+-- $2 = 42
+-- $3 = "mail"
+-- $4 = "mail"
+-- $5 = 1

@@ -1,0 +1,279 @@
+import {
+  createQueue,
+  defineJob,
+  defineSignal,
+  handlersFor,
+  InvalidSignalError,
+  isFinal,
+  NonRetryableError,
+  StepFailedError,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { createWorkflowTables } from 'drizzle-queue/schema/workflows';
+import {
+  createTestDatabase,
+  drainIn,
+  inTransaction,
+  matchersOf,
+  queueMatchers,
+  runHandler,
+  sent,
+} from 'drizzle-queue/testing';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { addWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+expect.extend(queueMatchers);
+
+const database = useTestDatabase();
+const queue = createQueue({ workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const fulfil = defineJob('fulfil', {
+  payload: z.object({ orderId: z.number() }),
+  output: unvalidated<unknown>(),
+});
+const approval = defineSignal('approval', z.object({ by: z.string(), at: z.coerce.date() }));
+const bare = defineSignal('bare');
+const payload = { orderId: 7 };
+
+const handler = handle(fulfil, async ({ payload, step }) => {
+  const charge = await step.run('charge', ({ idempotencyKey }) => ({
+    id: `ch_${payload.orderId}`,
+    idempotencyKey,
+  }));
+  await step.sleep('cool down', 3_600_000);
+  const answer = await step.waitForSignal(approval, { timeoutMs: 60_000 });
+  if (answer === undefined) return 'too late';
+  return { charge: charge.id, by: answer.by, year: answer.at.getUTCFullYear() };
+});
+
+describe('runHandler', () => {
+  test('runs new steps in memory, passes sleeps, and hands over the signals that are given', async () => {
+    const signals = [sent(approval, { by: 'Ada', at: new Date('2027-01-01') })];
+    const run = await runHandler(fulfil, { payload, queue, signals }, handler);
+    expect(run).toMatchObject({
+      outcome: 'completed',
+      output: { charge: 'ch_7', by: 'Ada', year: 2027 },
+      waitsFor: [],
+    });
+    expect(run.steps).toEqual([
+      {
+        name: 'charge',
+        kind: 'run',
+        signal: null,
+        output: { id: 'ch_7', idempotencyKey: '1:charge' },
+        error: null,
+        delayMs: undefined,
+        until: undefined,
+      },
+      expect.objectContaining({ name: 'cool down', kind: 'sleep', delayMs: 3_600_000, output: undefined }),
+      expect.objectContaining({
+        name: 'approval',
+        kind: 'signal',
+        signal: 'approval',
+        output: { by: 'Ada', at: '2027-01-01T00:00:00.000Z' },
+      }),
+    ]);
+  });
+
+  test('does not run steps that are given again, of whatever kind they are', async () => {
+    const steps = {
+      charge: { id: 'ch_0' },
+      'cool down': undefined,
+      approval: { by: 'Bob', at: '2026-01-01' },
+    };
+    const run = await runHandler(fulfil, { payload, queue, steps }, handler);
+    expect(run).toMatchObject({ output: { charge: 'ch_0', by: 'Bob', year: 2026 }, steps: [] });
+    const late = await runHandler(fulfil, { payload, queue, steps: { approval: undefined } }, handler);
+    expect(late).toMatchObject({ outcome: 'completed', output: 'too late' });
+  });
+
+  test('ends as waiting where a signal is not there, and says in which step', async () => {
+    const run = await runHandler(fulfil, { payload, queue }, handler);
+    expect(run).toMatchObject({ outcome: 'waiting', waitsFor: ['approval'], output: undefined });
+    expect(run.retryInMs).toBeGreaterThan(50_000);
+    expect(run.retryInMs).toBeLessThanOrEqual(60_000);
+    expect(run.steps.map(({ name }) => name)).toEqual(['charge', 'cool down']);
+    const endless = await runHandler(fulfil, { payload, queue }, async ({ step }) => {
+      await Promise.all([step.waitForSignal(bare), step.waitForSignal(bare, { name: 'second' })]);
+    });
+    expect(endless).toMatchObject({
+      outcome: 'waiting',
+      retryInMs: undefined,
+      waitsFor: ['bare', 'second'],
+    });
+  });
+
+  test('gives signals of one name in the order in which they were sent', async () => {
+    const signals = [sent(bare), sent(approval, { by: 'Ada', at: new Date(0) }), sent(bare)];
+    const run = await runHandler(fulfil, { payload, queue, signals }, async ({ step }) => [
+      await step.waitForSignal(bare),
+      (await step.waitForSignal(approval)).by,
+      await step.waitForSignal(bare, { name: 'again' }),
+    ]);
+    expect(run.output).toEqual([null, 'Ada', null]);
+  });
+
+  test('an error that is given is a step that has failed for good', async () => {
+    const steps = { charge: new NonRetryableError('card declined') };
+    const run = await runHandler(fulfil, { payload, queue, steps }, handler);
+    expect(run).toMatchObject({ outcome: 'failed', discarded: true, error: expect.any(StepFailedError) });
+    expect(run.error).toHaveProperty('error.message', 'card declined');
+  });
+
+  test('records failed tries and undos', async () => {
+    const undone: string[] = [];
+    const run = await runHandler(fulfil, { payload, queue }, async ({ step }) => {
+      try {
+        await step.run('charge', { undo: ({ id }) => void undone.push(id) }, () => ({ id: 'ch_1' }));
+        await step.run('ship', { attempts: 1 }, () => {
+          throw new Error('no parcels');
+        });
+      } catch (error) {
+        if (isFinal(error)) await step.undoAll(error);
+        throw error;
+      }
+    });
+    expect(undone).toEqual(['ch_1']);
+    expect(run).toMatchObject({ outcome: 'failed', discarded: true });
+    expect(run.steps.map(({ name, error }) => [name, error?.message])).toEqual([
+      ['charge', undefined],
+      ['ship', 'no parcels'],
+      ['undo', "The step 'ship' of 'fulfil' failed 1 times: no parcels [cause] Error: no parcels"],
+      ['undo:charge', undefined],
+    ]);
+  });
+
+  test('runs a step with a transaction on the db that is given', async () => {
+    const run = async (db?: object) =>
+      await runHandler(fulfil, { payload, queue, ...(db !== undefined && { db }) }, async ({ step }) => ({
+        rows: await step.transaction('reserve', async (tx) => Reflect.get(tx, 'rows')),
+      }));
+    const db = { transaction: async (task: (tx: object) => unknown) => await task({ rows: 2 }) };
+    expect((await run(db)).output).toEqual({ rows: 2 });
+    expect((await run()).error).toMatchObject({
+      message: 'runHandler has no database, and the handler uses its transaction: give it a db',
+    });
+  });
+
+  test('refuses steps and signals that cannot be', async () => {
+    const refused = (options: object) => runHandler(fulfil, { payload, queue, ...options }, handler);
+    await expect(refused({ queue: createQueue(), steps: {} })).rejects.toThrow('for a queue with workflows');
+    await expect(refused({ queue: undefined, signals: [sent(bare)] })).rejects.toThrow(
+      'for a queue with workflows',
+    );
+    await expect(refused({ steps: 'charge' })).rejects.toThrow('runHandler: steps must be an object');
+    await expect(refused({ signals: bare })).rejects.toThrow('runHandler: signals must be an array');
+    const wrong = [sent(approval, { by: 7 } as never)];
+    await expect(refused({ signals: wrong })).rejects.toThrow(InvalidSignalError);
+    await expect(refused({ steps: { charge: 1n } })).rejects.toThrow(
+      "runHandler: the output of the step 'charge' cannot be stored: a BigInt",
+    );
+  });
+});
+
+/** Why an assertion failed. */
+async function failure(assertion: Promise<void>): Promise<string> {
+  return await assertion.then(
+    () => 'it did not fail',
+    (error: Error) => error.message,
+  );
+}
+
+describe('toHaveRecordedSteps', () => {
+  beforeAll(() => addWorkflowTables(database));
+
+  test('compares what a job has recorded, and what it waits in', async () => {
+    await inTransaction(database.db, async (tx) => {
+      const { id } = await queue.enqueue(tx, fulfil, payload);
+      await expect(tx).not.toHaveRecordedSteps(fulfil);
+      await drainIn(tx, { queue, handlers: [handler], until: { hours: 2 } });
+      await expect(tx).toHaveRecordedSteps(fulfil, { payload, steps: ['cool down', 'charge'], times: 1 });
+      await expect(tx).toHaveRecordedSteps(fulfil, {
+        steps: { charge: { id: 'ch_7', idempotencyKey: expect.any(String) }, approval: undefined },
+        waitsFor: [],
+      });
+      await expect(tx).not.toHaveRecordedSteps(fulfil, { steps: { charge: { id: 'ch_8' } } });
+      await expect(tx).not.toHaveRecordedSteps(fulfil, { payload: { orderId: 8 } });
+      expect(await failure(expect(tx).toHaveRecordedSteps(fulfil, { steps: { ship: 1 } }))).toContain(
+        `job ${id} (completed)\n    steps.ship: not recorded, expected 1`,
+      );
+    });
+  });
+
+  test('tells a step that is open from one that is over, and one that has failed', async () => {
+    await inTransaction(database.db, async (tx) => {
+      await queue.enqueue(tx, fulfil, payload);
+      await drainIn(tx, { queue, handlers: [handler] });
+      await expect(tx).toHaveRecordedSteps(fulfil, { steps: ['charge'], waitsFor: ['cool down'] });
+      const message = await failure(
+        expect(tx).toHaveRecordedSteps(fulfil, { steps: ['cool down'], waitsFor: ['approval'] }),
+      );
+      expect(message).toContain(
+        'steps.cool down: not over: the job waits in this sleep, expected to be over',
+      );
+      expect(message).toContain('waitsFor: ["cool down"], expected ["approval"]');
+    });
+    await inTransaction(database.db, async (tx) => {
+      await queue.enqueue(tx, fulfil, payload);
+      const pays = handle(fulfil, ({ step }) =>
+        step.run('pay', { attempts: 1 }, () => {
+          throw new Error('card declined');
+        }),
+      );
+      await drainIn(tx, { queue, handlers: [pays], failFast: false });
+      // The records of an attempt that fails are undone with it.
+      await expect(tx).not.toHaveRecordedSteps(fulfil, { steps: { pay: expect.anything() } });
+    });
+  });
+
+  test('is for a queue with workflows, under the names of its tables', async () => {
+    const { toHaveRecordedSteps } = matchersOf(createQueue());
+    const context = { equals: () => true };
+    await expect(toHaveRecordedSteps.call(context, database.db, fulfil)).rejects.toThrow(
+      'needs a queue with workflows',
+    );
+    const mail = createQueue({ workflows: workflowsIn(createWorkflowTables({ prefix: 'mail_' })) });
+    const { db, close } = await createTestDatabase({ queue: mail });
+    const { id } = await mail.enqueue(db, fulfil, payload);
+    await db.$client.query(
+      `insert into mail_steps (job_id, queue, name, kind, fence, started_at, ended_at, output)
+       values (${id}, 'default', 'charge', 'run', 1, now(), now(), '1')`,
+    );
+    const matchers = matchersOf(mail);
+    const equals = (a: unknown, b: unknown) => Object.is(a, b);
+    const match = (steps: Record<string, unknown>) =>
+      matchers.toHaveRecordedSteps.call({ equals }, db, fulfil, { steps });
+    expect(await match({ charge: 1 })).toMatchObject({ pass: true });
+    expect(await match({ charge: 2 })).toMatchObject({ pass: false });
+    await close();
+  });
+
+  test('refuses expectations that are none', async () => {
+    const { db } = database;
+    const refused = (assertion: Promise<void>) => expect(assertion).rejects;
+    const steps = 'charge' as never;
+    await refused(expect(db).toHaveRecordedSteps(fulfil, { steps })).toThrow('steps must be an object');
+    await refused(expect(db).toHaveRecordedSteps(fulfil, { waitsFor: steps })).toThrow(
+      'waitsFor must be an array',
+    );
+    const other = { steps: ['charge'] } as object;
+    await refused(expect(db).toHaveEnqueued(fulfil, other)).toThrow('belong to toHaveRecordedSteps');
+  });
+
+  test('a transaction with tables of its own has those of workflows, too', async () => {
+    await inTransaction(
+      database.db,
+      async (tx) => {
+        await queue.enqueue(tx, fulfil, payload);
+        await drainIn(tx, { queue, handlers: [handler] });
+        await expect(tx).toHaveRecordedSteps(fulfil, { waitsFor: ['cool down'] });
+      },
+      { queue },
+    );
+    expect(await database.client`select from queue_steps`).toHaveLength(0);
+  });
+});
