@@ -7,6 +7,7 @@ import {
   unvalidated,
   workflowsIn,
 } from 'drizzle-queue';
+import { createDashboard } from 'drizzle-queue/dashboard';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { addWorkflowTables } from '../support/control-tables.ts';
@@ -53,6 +54,11 @@ test('the granted rights are enough to work, to send signals and to read steps',
   const reader = roles.as('app_reader').db;
   expect(await queue.find(reader, id)).toMatchObject({ output: [1, 7] });
   expect(await queue.workflows.steps(reader, id)).toHaveLength(2);
+  expect(await queue.workflows.mailboxes(reader, id)).toMatchObject([{ sent: 1, received: 1 }]);
+  const dashboard = createDashboard({ db: reader, queue, authorize: () => 'read' });
+  const page = await dashboard(new Request(`http://shop.test/jobs/${id}`));
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain('id="step-2"');
   expect(problems).toEqual([]);
   await expectDenied(queue.workflows.forget(reader, id, { from: 'one' }));
   await expectDenied(queue.workflows.steps(web, id));

@@ -5,6 +5,7 @@ import { describeThrown } from '../../core/job/describe-error.ts';
 import { type ShownJob, showJob } from '../../core/queries/operate/show-job.ts';
 import type { OwnColumns } from '../../core/schema/own-columns.ts';
 import { type Executor, sqlStateOf } from '../../core/sql/executor.ts';
+import { unlessMissing } from '../../core/sql/unless-missing.ts';
 import { MissingMigrationError } from '../../errors.ts';
 import { granted } from './access.ts';
 import { act, jobId } from './actions.ts';
@@ -268,11 +269,7 @@ async function stepsOf(visit: Visit, job: ShownJob): Promise<{ readonly found: S
     ...(await workflows.shown(db, show)),
     mailboxes: await workflows.mailboxes(db, id),
   });
-  try {
-    return { found: (await searches.at(viewer, name, JOB_MS, look, FEW_ROWS_MS))?.value };
-  } catch (error) {
-    // The rest of the page needs none of it.
-    if (!(error instanceof MissingMigrationError)) throw error;
-    return { found: undefined };
-  }
+  // The rest of the page needs none of it.
+  const answer = await unlessMissing(searches.at(viewer, name, JOB_MS, look, FEW_ROWS_MS));
+  return { found: answer?.value };
 }
