@@ -182,7 +182,9 @@ const library = defineConfig({
         { name: 'groups', test: sources(/\/src\/features\/limits\/list-groups\.ts$/), priority: 0.4 },
         {
           name: 'check',
-          test: sources(/\/src\/(core\/queue\/check\/|features\/(keys|metrics)\/missing-)/),
+          test: sources(
+            /\/src\/(core\/queue\/check\/|features\/(keys|metrics)\/missing-|entries\/main\/features-to-check)/,
+          ),
           priority: 0,
         },
       ],

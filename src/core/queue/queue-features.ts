@@ -23,28 +23,20 @@ export interface QueueOfSchedules {
   ): Promise<{ readonly id: number | undefined; readonly duplicate: boolean }>;
 }
 
-/** What a queue asks of the schedules that it was made with. */
-export interface QueueSchedules {
-  readonly toCheck: FeatureToCheck;
-}
-
-/** Makes the schedules of a queue. */
-export type MakeQueueSchedules = (queue: QueueOfSchedules) => QueueSchedules;
+/** Makes the schedules of a queue, of which the core knows nothing. */
+export type MakeQueueSchedules = (queue: QueueOfSchedules) => object;
 
 /** The rules for keys that a queue was made with. */
 export interface QueueKeys extends KeyRules {
   /** The table of the keys that outlive a job; `undefined` where the queue has none. */
   readonly table: PgTable | undefined;
-  readonly toCheck: FeatureToCheck | undefined;
 }
 
-/** The metrics that a queue was made with. */
-export interface QueueMetrics extends ReportedRates {
-  readonly toCheck: FeatureToCheck;
-}
-
-/** What a queue is made of beside its tables: its settings, and the features that it is to have. */
-export interface QueueParts {
+/**
+ * What a queue is made of beside its tables: its settings, and the features that it is to have. `TQueue` is
+ * the queue that is made.
+ */
+export interface QueueParts<TQueue = unknown> {
   readonly around?: Around | undefined;
   /** @default true */
   readonly wakeUps?: boolean | undefined;
@@ -56,5 +48,7 @@ export interface QueueParts {
   readonly schedules?: MakeQueueSchedules | undefined;
   readonly workflows?: MakeQueueWorkflows | undefined;
   readonly keys?: QueueKeys | undefined;
-  readonly metrics?: QueueMetrics | undefined;
+  readonly metrics?: ReportedRates | undefined;
+  /** Those of its features whose tables `Queue.check` looks for. @default none */
+  readonly toCheck?: ((queue: TQueue) => Promise<readonly FeatureToCheck[]>) | undefined;
 }

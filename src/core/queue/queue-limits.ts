@@ -1,6 +1,5 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { LimitsToCheck } from './check/check-queue.ts';
-import type { FeatureToCheck } from './check/feature-to-check.ts';
 
 /** What limits use of the queue that they are made for. */
 export interface QueueOfLimits {
@@ -13,7 +12,6 @@ export interface QueueOfLimits {
 export interface QueueLimiting extends LimitsToCheck {
   /** The queue's tables, for statements that must know which of its queues have groups, or rates. */
   readonly statementTables: QueueTables;
-  readonly toCheck: FeatureToCheck;
 }
 
 /** Makes the limits of a queue. */

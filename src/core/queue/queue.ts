@@ -11,7 +11,6 @@ import { checkSameOwnColumns, type OwnColumns, ownColumnsOf } from '../schema/ow
 import { checkExecutor, type Database, type Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
-import type { FeatureToCheck } from './check/feature-to-check.ts';
 import type { Finding } from './check/finding.ts';
 import type { Around } from './enqueue/around.ts';
 import { type EnqueueSettings, insertAround, insertOneAround } from './enqueue/enqueue-around.ts';
@@ -29,7 +28,7 @@ import type { QueueLimiting } from './queue-limits.ts';
 import type { QueueWorkflows } from './queue-workflows.ts';
 import type { QueueStats, StatsOptions } from './stats/queue-stats.ts';
 import type { QueueVitals } from './stats/queue-vitals.ts';
-import type { ReportedRates } from './stats/reported-rates.ts';
+import type { QueueOfFigures } from './stats/stats.ts';
 import type { FinalRecordOf } from './wait/final-record.ts';
 import type { WaitOptions } from './wait/wait-options.ts';
 
@@ -47,8 +46,8 @@ export class Queue<
 > extends Enqueuer<TOwn, TDb> {
   readonly #wakeUps: WakeUps | undefined;
   readonly #limits: QueueLimiting | undefined;
-  readonly #reported: ReportedRates | undefined;
-  readonly #toCheck: readonly FeatureToCheck[];
+  readonly #figures: QueueOfFigures;
+  readonly #toCheck: QueueParts<Queue>['toCheck'];
   /** The queue's schedules; `undefined` unless {@link createQueue} was given `schedulesIn(…)`. */
   readonly schedules: TSchedules;
   /** The queue's limits; `undefined` unless {@link createQueue} was given `limitsIn(…)`. */
@@ -61,7 +60,7 @@ export class Queue<
   readonly keys: PgTable | undefined;
   readonly metrics: PgTable | undefined;
 
-  constructor(given: QueueTables, parts: QueueParts = {}) {
+  constructor(given: QueueTables, parts: QueueParts<Queue> = {}) {
     const { around, keys, metrics, requireTransaction = false } = parts;
     checkSameOwnColumns(given.queueJobs, given.queueResults);
     const wakeUps = (parts.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
@@ -84,15 +83,14 @@ export class Queue<
     this.metrics = metrics?.table;
     this.#wakeUps = wakeUps;
     this.#limits = limits;
-    this.#reported = metrics;
+    this.#figures = { tables, reported: metrics };
+    this.#toCheck = parts.toCheck;
     const schedules = parts.schedules?.({
       tables,
       channel: wakeUps?.channel,
       maxPayloadBytes,
       enqueue: (db, job, payload) => insertOneAround(db, settings, job, payload),
     });
-    const features = [schedules, limits, keys, metrics];
-    this.#toCheck = features.map((feature) => feature?.toCheck).filter((given) => given !== undefined);
     // `createQueue` derives their types from the same options.
     this.schedules = schedules as TSchedules;
     this.limits = limits as TLimits;
@@ -253,18 +251,19 @@ export class Queue<
    */
   async stats(db: Database, options: StatsOptions = {}): Promise<QueueStats> {
     const { stats } = await import('./stats/stats.ts'); // As above.
-    return await stats(db, { tables: this.tables, reported: this.#reported }, options);
+    return await stats(db, this.#figures, options);
   }
 
   /** What alerts watch, each with what to do about it, the worst first. Costs and shares as {@link stats}. */
   async vitals(db: Database): Promise<QueueVitals> {
     const { vitals } = await import('./stats/vitals.ts'); // As above.
-    return await vitals(db, { tables: this.tables, reported: this.#reported }, this.#limits);
+    return await vitals(db, this.#figures, this.#limits);
   }
 
   /** What is wrong with the database's set-up and what to do about it, errors first; empty if nothing is. */
   async check(db: Executor): Promise<Finding[]> {
     const { checkQueue } = await import('./check/check-queue.ts'); // A fifth of the producing side.
-    return await checkQueue(db, this.tables, { features: this.#toCheck, limits: this.#limits });
+    const features = (await this.#toCheck?.(this)) ?? [];
+    return await checkQueue(db, this.tables, { features, limits: this.#limits });
   }
 }

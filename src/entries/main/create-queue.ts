@@ -43,6 +43,7 @@ export function createQueue<
     ...options,
     keys: keysOfQueue(keys),
     metrics: metrics && metricsOfQueue(metrics),
+    toCheck: async (queue) => (await import('./features-to-check.ts')).featuresToCheck(queue),
   });
 }
 

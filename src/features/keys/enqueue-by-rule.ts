@@ -8,6 +8,7 @@ import {
   type LimitedEnqueueResult,
   type RefusedEnqueueResult,
 } from '../../core/queue/enqueue/enqueue-jobs.ts';
+import type { Insert } from '../../core/queue/enqueue/key-rules.ts';
 import type { WakeUps } from '../../core/queue/enqueue/wake-ups.ts';
 import type { QueueTables } from '../../core/schema/index.ts';
 import { type Executor, sqlStateOf } from '../../core/sql/executor.ts';
@@ -24,6 +25,12 @@ export interface RuleSettings {
   /** The table of the keys that outlive a job, if the queue was given it. */
   readonly keys: ControlTables['queueKeys'] | undefined;
   readonly wakeUps: WakeUps | undefined;
+}
+
+/** See `KeyRules`. */
+export function insertingByRule(jobs: readonly NewJob[], settings: RuleSettings): Insert {
+  const rule = sharedRule(jobs, settings);
+  return (db, jobs) => enqueueByRule(db, settings, rule, jobs);
 }
 
 /**

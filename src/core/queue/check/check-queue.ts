@@ -81,7 +81,7 @@ export async function checkQueue(
   findings.push(...missingTables(tables, stateOf, server));
   for (const feature of features) {
     const absent = feature.tables.filter((table) => !stateOf(table).present);
-    if (absent.length > 0) findings.push(await feature.missing(absent));
+    if (absent.length > 0) findings.push(feature.missing(absent));
   }
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));

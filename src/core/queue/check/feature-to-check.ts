@@ -6,5 +6,5 @@ export interface FeatureToCheck {
   /** Its own. */
   readonly tables: readonly PgTable[];
   /** What is wrong where some of them are not there. */
-  missing(absent: readonly PgTable[]): Finding | Promise<Finding>;
+  missing(absent: readonly PgTable[]): Finding;
 }

@@ -66,10 +66,7 @@ function hasRule({ rule }: NewJob): boolean {
 /** @throws TypeError when the queue has no rules for keys, and as they do */
 async function insertByRule({ rules, ...queue }: EnqueueSettings, jobs: readonly NewJob[]): Promise<Insert> {
   if (rules !== undefined) return await rules.inserting(jobs, queue);
-  throw new TypeError(
-    `enqueue('${jobs.find(hasRule)?.kind}'): this queue takes no debounce, throttle or replace, ` +
-      "and no unique but 'live'",
-  );
+  throw new TypeError(`enqueue('${jobs.find(hasRule)?.kind}'): this queue has no rules for keys`);
 }
 
 /** The same for one job. @param payload as the enqueue was given it */
