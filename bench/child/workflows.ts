@@ -27,6 +27,8 @@ const DAY_MS = 86_400_000;
 
 /** When the workflows of a process have done what, by `process.hrtime` in milliseconds. */
 export class WorkflowNotes {
+  /** When the first workflow was at its first line. */
+  firstMs: number | undefined;
   /** When workflows ended, in that order. Their engine may not have recorded it yet. */
   readonly endedMs: number[] = [];
   /** How many have begun to wait, or to wait once more. */
@@ -39,6 +41,7 @@ export class WorkflowNotes {
   /** The one function of all workflows, whichever engine runs it. */
   async carryOut({ n, shape, steps }: WorkflowInput, step: WorkflowSteps): Promise<number> {
     const startMs = nowMs();
+    this.firstMs ??= startMs;
     if (shape === 'wait') {
       this.waiting++;
       await step.waitForSignal();

@@ -17,6 +17,16 @@ export interface Some {
   readonly count: number;
 }
 
+/** Workflows that have ended. */
+export interface Ended {
+  /** When the first of them was at its first line, by `process.hrtime` in milliseconds. */
+  readonly firstMs: number;
+  readonly count: number;
+  readonly lastMs: number;
+}
+
+const BEGIN_WITHIN_MS = 60_000;
+
 /** What a process with an engine does when it is told to, by name. */
 export interface Acts {
   open(request: EngineRequest): Promise<void>;
@@ -24,8 +34,8 @@ export interface Acts {
   run(some: Some & { readonly inFlight: number; readonly limitMs: number }): Promise<readonly number[]>;
   /** Puts workflows in. */
   put(some: Some): Promise<void>;
-  /** Waits until so many have ended, or for so long; answers when each has, in that order. */
-  ended(request: { readonly count: number; readonly timeoutMs: number }): Promise<readonly number[]>;
+  /** Waits until so many have ended, or for so long from the first line of the first. */
+  ended(request: { readonly count: number; readonly limitMs: number }): Promise<Ended>;
   /** How many have begun to wait so far. */
   waiting(): Promise<number>;
   /** Sends a signal to each of them, so many milliseconds apart; answers when each was committed. */
@@ -73,9 +83,11 @@ const acts: Acts = {
   async put({ shape, steps, from, count }) {
     await engine().put(Array.from({ length: count }, (_, index) => inputOf(from + index, shape, steps)));
   },
-  async ended({ count, timeoutMs }) {
-    await until(() => notes.endedMs.length >= count, timeoutMs);
-    return notes.endedMs;
+  async ended({ count, limitMs }) {
+    await until(() => notes.firstMs !== undefined, BEGIN_WITHIN_MS);
+    const firstMs = notes.firstMs ?? Number.NaN;
+    await until(() => notes.endedMs.length >= count, firstMs + limitMs - nowMs());
+    return { firstMs, count: notes.endedMs.length, lastMs: notes.endedMs.at(-1) ?? Number.NaN };
   },
   waiting: async () => notes.waiting,
   async signal({ numbers, everyMs }) {

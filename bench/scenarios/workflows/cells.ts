@@ -58,7 +58,7 @@ const PARTS: readonly Part[] = [
 
 /** How many workflows a form does at most in the time, roughly: ours of no-op steps, others. */
 const OWN_STEPS_IN_TIME = 15_000;
-const STEPS_IN_TIME = 4_000;
+const STEPS_IN_TIME = 3_000;
 
 export function cellsOf(quick: boolean): Cell[] {
   // Each form once in each part.
@@ -69,7 +69,7 @@ export function cellsOf(quick: boolean): Cell[] {
     forms.map((form): Cell => {
       const atOnce = quick ? Math.min(inFlight, 20) : inFlight;
       const most = quick ? 100 : form.engine === 'drizzle-queue' ? OWN_STEPS_IN_TIME : STEPS_IN_TIME;
-      const least = quick ? 3 : Math.max(10, 2 * atOnce);
+      const least = quick ? 3 : Math.max(10, atOnce);
       const load = {
         shape,
         steps: quick ? STEPS : steps,

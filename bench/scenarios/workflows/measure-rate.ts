@@ -33,6 +33,8 @@ export interface Rate {
 
 /** As many again are done before, for code to get warm. */
 const WARM_UP_SHARE = 0.1;
+/** What is queued has no warm-up, so it has so many times the time. */
+const QUEUED_LIMIT = 3;
 
 /** Measures one form with workflows that run from their beginning to their end. */
 export async function measureRate(sites: Sites, form: Form, load: Load): Promise<Rate> {
@@ -68,10 +70,8 @@ async function measureStarted({ url, sql }: OpenDatabase, form: Form, load: Load
 }
 
 async function measureQueued({ url, sql }: OpenDatabase, form: Form, load: Load): Promise<Rate> {
-  const { shape, steps, inFlight, limitMs } = load;
+  const { shape, steps, workflows, inFlight, limitMs } = load;
   const { engine, options } = form;
-  const warmUp = Math.max(inFlight, Math.ceil(load.workflows * WARM_UP_SHARE));
-  const workflows = load.workflows + warmUp;
   const filler = await EngineChild.open({ engine, options, url, concurrency: 1, works: false });
   await filler.do('put', { shape, steps, from: 0, count: workflows });
   await filler.end();
@@ -79,19 +79,19 @@ async function measureQueued({ url, sql }: OpenDatabase, form: Form, load: Load)
   await sql`checkpoint /* bench */`;
   const count = await countFootprint(sql, 'none');
   const child = await EngineChild.open({ engine, options, url, concurrency: inFlight, works: true });
-  const ended = await child.do('ended', { count: workflows, timeoutMs: limitMs });
-  const cpuMs = await child.cpuMs();
-  let lastMs = ended.at(-1) ?? Number.NaN;
-  if (ended.length >= workflows) {
+  const ended = await child.do('ended', { count: workflows, limitMs: limitMs * QUEUED_LIMIT });
+  let { lastMs } = ended;
+  if (ended.count >= workflows) {
     while (await form.anyLeft(sql)) await new Promise((resolve) => setTimeout(resolve, 2));
     lastMs = nowMs();
   }
+  const cpuMs = await child.cpuMs();
   const { walBytes, statements } = await count();
   await child.end();
-  const done = ended.length * steps;
+  const done = ended.count * steps;
   return {
-    workflows: ended.length,
-    perSecond: ((ended.length - warmUp) * 1_000) / (lastMs - (ended[warmUp - 1] ?? Number.NaN)),
+    workflows: ended.count,
+    perSecond: (ended.count * 1_000) / (lastMs - ended.firstMs),
     p50Ms: Number.NaN,
     statementsPerStep: statements / done,
     walBytesPerStep: walBytes / done,

@@ -119,7 +119,8 @@ export function reportOf({ rates, waiting, claims, replays }: Measured, runs: nu
         `drizzle-datasource ${benchVersion('@dbos-inc/drizzle-datasource')}; ` +
         `OpenWorkflow ${benchVersion('openworkflow')}.`,
       'Each run has a fresh database. The start and the end of the workflows are part of the ' +
-        'figures of their steps. No more workflows are started after 4 s.',
+        'figures of their steps. No more workflows are started after 4 s. What is queued is counted from ' +
+        'the first line of the first workflow, without a warm-up, for 12 s at most.',
       'OpenWorkflow inserts an order in a transaction of its own, before the step is recorded: ' +
         'after a crash in between there are two orders. With drizzle-queue and the datasource of DBOS ' +
         'both commit together.',
