@@ -91,22 +91,17 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
   checkOptions('createQueue: options', options, OPTIONS);
   const { tables, wakeUps, maxPayloadBytes, requireTransaction } = options;
   const { around, schedules, limits, workflows, keys, metrics } = options;
-  if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
-  if (requireTransaction !== undefined) {
-    checkBoolean('createQueue: requireTransaction', requireTransaction);
+  for (const [name, given] of Object.entries({ wakeUps, requireTransaction })) {
+    if (given !== undefined) checkBoolean(`createQueue: ${name}`, given);
   }
   if (maxPayloadBytes !== undefined) {
     checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
   }
   if (around !== undefined) checkAround(around);
-  if (schedules !== undefined && typeof schedules !== 'function') {
-    throw new TypeError(`createQueue: schedules must be schedulesIn(…), got ${shown(schedules)}`);
-  }
-  if (limits !== undefined && typeof limits !== 'function') {
-    throw new TypeError(`createQueue: limits must be limitsIn(…), got ${shown(limits)}`);
-  }
-  if (workflows !== undefined && typeof workflows !== 'function') {
-    throw new TypeError(`createQueue: workflows must be workflowsIn(…), got ${shown(workflows)}`);
+  for (const [name, given] of Object.entries({ schedules, limits, workflows })) {
+    if (given !== undefined && typeof given !== 'function') {
+      throw new TypeError(`createQueue: ${name} must be ${name}In(…), got ${shown(given)}`);
+    }
   }
   if (keys !== undefined) checkTable('keys', 'queueKeys', CONTROL_ENTRY, keys);
   if (metrics !== undefined) checkTable('metrics', 'queueMetrics', METRICS_ENTRY, metrics);
