@@ -23,7 +23,7 @@ export interface Roles {
 const OWN = {
   control: /queue_(schedules|limits|usage|groups|holds|notes|keys)\b/,
   metrics: /queue_metrics\b/,
-  workflows: /queue_(steps|mailboxes)\b/,
+  workflows: /queue_(steps|mailboxes|batches|waits|tallies)\b/,
 };
 
 /** The blocks of SQL on docs/schema.md that hold one of these words: those about some of these tables, or the others. */

@@ -1,23 +1,13 @@
-import type { JobDefinition } from '../job/definition.ts';
-import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import type { Executor } from '../sql/executor.ts';
-import type { EnqueueEntry } from './enqueue/enqueue-arguments.ts';
-import type { LimitedEnqueueResult } from './enqueue/enqueue-jobs.ts';
+import type { EnqueueSettings } from './enqueue/enqueue-around.ts';
 
 /** What workflows use of the queue that they are made for. */
 export interface QueueOfWorkflows {
   readonly tables: QueueTables;
   /** Where workers listen; `undefined` to send no notifications. */
   readonly channel: string | undefined;
-  /** Checks jobs as `enqueueMany` does, before anything is sent. */
-  check<TJob extends JobDefinition>(job: TJob, entries: readonly EnqueueEntry<TJob>[]): Promise<NewJob[]>;
-  /** Inserts jobs that it has checked, of one or several kinds; returns the results in their order. */
-  insert(
-    db: Executor,
-    jobs: readonly NewJob[],
-    entries: readonly { readonly payload?: unknown }[],
-  ): Promise<LimitedEnqueueResult[]>;
+  /** What its enqueues share; asked for once the queue is made. */
+  settings(): EnqueueSettings;
 }
 
 /** The workflows of a queue, as the core knows them. */

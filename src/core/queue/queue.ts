@@ -13,8 +13,7 @@ import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Finding } from './check/finding.ts';
 import type { Around } from './enqueue/around.ts';
-import { type EnqueueSettings, insertAround, insertOneAround } from './enqueue/enqueue-around.ts';
-import { checkEntries } from './enqueue/enqueue-many.ts';
+import { type EnqueueSettings, insertOneAround } from './enqueue/enqueue-around.ts';
 import { WakeUps } from './enqueue/wake-ups.ts';
 import { Enqueuer } from './enqueuer.ts';
 import type { CancelOptions, CancelResult } from './operate/cancel.ts';
@@ -69,8 +68,7 @@ export class Queue<
     const workflows: QueueWorkflows | undefined = parts.workflows?.({
       tables: limited,
       channel: wakeUps?.channel,
-      check: (job, entries) => checkEntries(settings, job, entries),
-      insert: (db, jobs, entries) => insertAround(db, settings, jobs, entries),
+      settings: () => settings,
     });
     const tables = workflows?.statementTables ?? limited;
     const maxPayloadBytes = parts.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;

@@ -63,6 +63,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
   const [first] = jobs;
   if (first === undefined) throw new TypeError('jobRows needs a job');
   const grouped = haveGroupColumns(jobs);
+  const batched = haveBatchColumns(jobs);
   const ruled = first.rule !== undefined;
   const ownSettings = own.map(toOwnSetting);
   const varying = varyingSettings(first, jobs, ownSettings);
@@ -73,13 +74,13 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
   return sql`
       select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload,
         ${value(PRIORITY)} as priority,
-        ${jobs.some(waits) ? unlessBlocked(value(BLOCKERS), due) : due} as run_at,
+        ${batched ? sql`case when ${value(BLOCKERS)} > 0 then 'infinity' else ${due} end` : due} as run_at,
         ${NOW} as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
         ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${
           grouped ? sql`, ${value(GROUP)} as group_key, ${value(COST)} as weight` : sql``
         }${
-          haveBatchColumns(jobs) ? sql`, ${value(BATCH)} as batch_id, ${value(BLOCKERS)} as blockers` : sql``
+          batched ? sql`, ${value(BATCH)} as batch_id, ${value(BLOCKERS)} as blockers` : sql``
         }${ruled ? sql`, ${value(RULE_KEY)} as rule_key` : sql``}${sql.join(
           ownSettings.map(({ column, text, leftOut }) => {
             const given = ownValue(column, value(text));
@@ -102,7 +103,7 @@ export function jobValues(job: NewJob, own: readonly GivenColumn[] = []): SQL {
   const ofApp = own.map(
     (column) => sql`, ${ownValue(column, sql`${job.own?.[column.index] ?? null}::text`)}`,
   );
-  const batch = haveBatchColumns([job]) ? sql`, ${BATCH.of(job)}::int8, ${BLOCKERS.of(job)}::int4` : sql``;
+  const batch = haveBatchColumns([job]) ? sql`, ${BATCH.of(job)}, ${BLOCKERS.of(job)}` : sql``;
   return sql`${queue}, ${kind}, ${payload}::text::jsonb, ${priority}, ${dueAt(job)}, ${NOW},
       ${maxAttempts}, ${uniqueKey}, ${metadata}::text::jsonb${grouped}${batch}${sql.join(ofApp)}`;
 }
@@ -115,15 +116,6 @@ function dueAt({ runAtMs, delayMs, blockers }: NewJob): SQL {
 
 function runAt(runAtMs: SQL, delayMs: SQL): SQL {
   return sql`coalesce(to_timestamp(${runAtMs} / 1000), ${NOW} + ${delayMs} * interval '1 millisecond')`;
-}
-
-/** What waits for others is not due before the last of them says so. */
-function unlessBlocked(blockers: SQL, due: SQL): SQL {
-  return sql`case when ${blockers} > 0 then 'infinity' else ${due} end`;
-}
-
-function waits({ blockers }: NewJob): boolean {
-  return blockers !== undefined;
 }
 
 /** Whether some of the jobs are in a batch, or wait for one. */

@@ -1,6 +1,8 @@
 import type { JobDefinition } from '../../core/job/definition.ts';
 import type { PlainEnqueueOptions } from '../../core/job/enqueue-options.ts';
 import type { EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
+import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
+import { checkEntries } from '../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { checkMembers, insertMembers } from './insert-members.ts';
@@ -47,13 +49,13 @@ export async function enqueueBatch<TJob extends JobDefinition>(
   ending: { readonly job: JobDefinition; readonly entry: EnqueueEntry<JobDefinition> },
 ): Promise<EnqueuedBatch> {
   // Before anything is sent: a wrong one at the end of a million would roll them back.
-  const [last] = await queue.check(ending.job, [ending.entry]);
+  const [last] = await checkEntries(queue.settings(), ending.job, [ending.entry]);
   const [id = Number.NaN] = await openBatches(tx, tables, [1], true);
   let [enqueued, duplicates] = [0, 0];
   for await (const some of chunks(entries)) {
-    const jobs = (await queue.check(job, some)).map((one) => ({ ...one, batch: id }));
+    const jobs = (await checkEntries(queue.settings(), job, some)).map((one) => ({ ...one, batch: id }));
     checkMembers('enqueueBatch', jobs);
-    for (const { outcome } of await queue.insert(tx, jobs, some)) {
+    for (const { outcome } of await insertAround(tx, queue.settings(), jobs, some)) {
       if (outcome === 'enqueued') enqueued++;
       else duplicates++;
     }

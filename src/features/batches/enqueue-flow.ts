@@ -4,6 +4,7 @@ import { checkObject } from '../../core/job/limits.ts';
 import type { NewJob } from '../../core/job/new-job.ts';
 import { shown } from '../../core/job/shown.ts';
 import type { EnqueueArguments, EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
+import { checkEntries } from '../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { insertMembers } from './insert-members.ts';
@@ -170,7 +171,7 @@ async function checkedJobs(queue: QueueOfWorkflows, nodes: readonly Node[]): Pro
   const checked = new Array<NewJob>(nodes.length);
   for (const [job, some] of byJob) {
     const entries = some.map(({ entry }) => entry);
-    for (const [at, made] of (await queue.check(job, entries)).entries()) {
+    for (const [at, made] of (await checkEntries(queue.settings(), job, entries)).entries()) {
       checked[Number(some[at]?.place)] = made;
     }
   }

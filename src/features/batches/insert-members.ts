@@ -1,4 +1,5 @@
 import type { NewJob } from '../../core/job/new-job.ts';
+import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { QueueError } from '../../errors.ts';
@@ -29,7 +30,7 @@ export function checkMembers(caller: string, jobs: readonly NewJob[]): void {
  */
 export async function insertMembers(
   tx: Executor,
-  { insert }: Pick<QueueOfWorkflows, 'insert'>,
+  { settings }: Pick<QueueOfWorkflows, 'settings'>,
   caller: string,
   members: readonly Member[],
 ): Promise<number[]> {
@@ -41,8 +42,9 @@ export async function insertMembers(
   for (let at = 0; at < members.length; at += CHUNK) {
     const some = members.slice(at, at + CHUNK);
     const jobs = some.map(({ job }) => job);
-    const results = await insert(
+    const results = await insertAround(
       tx,
+      settings(),
       jobs,
       some.map(({ entry }) => entry),
     );

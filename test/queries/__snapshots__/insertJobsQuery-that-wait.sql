@@ -1,7 +1,7 @@
     with inserted as (
     insert into "queue_jobs" (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, group_key, weight, batch_id, blockers)
     values ($1, $2, $3::text::jsonb, $4, 'infinity'::timestamptz, statement_timestamp(),
-      $5, $6, $7::text::jsonb, $8, $9, $10::int8, $11::int4)
+      $5, $6, $7::text::jsonb, $8, $9, $10, $11)
     returning id, queue, run_at, group_key),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
@@ -10,8 +10,8 @@
         select g.*,
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
-        select distinct g.queue, g.run_at as due_at, g.group_key from (select * from inserted where run_at < 'infinity') as g
-        where g.group_key is not null
+        select distinct g.queue, g.run_at as due_at, g.group_key from inserted as g
+        where g.group_key is not null and g.run_at < 'infinity'
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part

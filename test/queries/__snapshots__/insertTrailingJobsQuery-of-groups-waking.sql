@@ -60,7 +60,7 @@
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
         select distinct g.queue, g.run_at as due_at, g.group_key from changed as g
-        where g.group_key is not null
+        where g.group_key is not null and g.run_at < 'infinity'
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part

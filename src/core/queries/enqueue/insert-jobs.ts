@@ -61,7 +61,7 @@ export function insertJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wa
   const grouped = anyInGroup(jobs);
   const insert = plainInsert(tables, jobs);
   if (wakeUp === undefined && !grouped) return insert;
-  const noted = grouped ? notedGroups(tables, dueRows(jobs)) : sql``;
+  const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
   // The rows of the CTE are in the order of the insert.
   return sql`
     with inserted as (${insert}, queue, run_at${grouped ? sql`, group_key` : sql``})${noted}
@@ -114,16 +114,9 @@ export function insertKeyedJobsQuery(tables: QueueTables, jobs: readonly NewJob[
       select id, ${columns}${ownValues(own)} from numbered
       order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
       returning id, queue, run_at${grouped ? sql`, group_key` : sql``}
-    )${grouped ? notedGroups(tables, dueRows(jobs)) : sql``}
+    )${grouped ? notedGroups(tables, 'inserted') : sql``}
     select n.place, i.id, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
     from inserted as i join numbered as n on n.id = i.id`;
-}
-
-/** The new jobs that claims should look at: not those that wait for others. */
-function dueRows(jobs: readonly NewJob[]): string {
-  return jobs.some(({ blockers }) => blockers !== undefined)
-    ? "(select * from inserted where run_at < 'infinity')"
-    : 'inserted';
 }
 
 function batchColumns(jobs: readonly NewJob[]): SQL {

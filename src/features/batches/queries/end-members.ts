@@ -28,8 +28,7 @@ export async function endMembers(db: Runner, tables: TablesOfBatches, end: EndMe
 
 export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }: EndMembers): SQL {
   const { queueJobs, queueBatches } = tables;
-  const noted =
-    groupsIn(tables, queue) === undefined ? sql`` : notedGroups(tables, '(select * from asked where due)');
+  const noted = groupsIn(tables, queue) === undefined ? sql`` : notedGroups(tables, 'asked');
   return sql`
     with free as materialized (
       select j.id from ${queueJobs} as j

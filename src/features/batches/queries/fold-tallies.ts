@@ -139,5 +139,5 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks 
 }
 
 function noted(tables: QueueTables): SQL {
-  return groupsInAny(tables) === undefined ? sql`` : notedGroups(tables, '(select * from woken where due)');
+  return groupsInAny(tables) === undefined ? sql`` : notedGroups(tables, 'woken');
 }

@@ -29,13 +29,13 @@ export class GroupStatements implements StatementExtension {
     this.#queues = queues;
   }
 
-  /** Notes of each group among the rows at which times claims should look at it. */
+  /** Notes of each group among the rows at which times claims should look at it; not of jobs that wait. */
   tellOfTimes(rows: string): SQL {
     return insertNotes(
       this.tables,
       sql`
         select distinct g.queue, g.run_at as due_at, g.group_key from ${sql.raw(rows)} as g
-        where g.group_key is not null`,
+        where g.group_key is not null and g.run_at < 'infinity'`,
     );
   }
 

@@ -1,3 +1,4 @@
+import { checkEntries } from '../../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
@@ -97,7 +98,7 @@ function childrenOf(
   queue: QueueOfWorkflows,
 ): Pick<StepStore, 'check' | 'enqueue'> {
   return {
-    check: (definition, entries) => queue.check(definition, entries),
+    check: (definition, entries) => checkEntries(queue.settings(), definition, entries),
     enqueue: async ({ step, jobs, entries, detached, toStep }) => {
       try {
         return await environment.db.transaction(async (tx) => {
