@@ -64,7 +64,48 @@ test('the granted rights are enough to work, to send signals and to read steps',
   await expectDenied(queue.workflows.steps(web, id));
 });
 
-test.each(['queue_steps', 'queue_mailboxes'])(
+test('the granted rights are enough for flows and children, and to cancel them', async () => {
+  const web = roles.as('app_web').db;
+  const { workflows } = queue;
+  const child = defineJob('child', { payload: unvalidated<number>(), output: unvalidated<number>() });
+  const family = defineJob('family', { output: unvalidated<unknown>() });
+  const worker = createWorker(roles.as('app_worker').db, {
+    queue,
+    log: false,
+    handlers: [
+      handle(child, ({ payload }) => payload + 1),
+      handle(family, async ({ step }) => {
+        const ones = await step.enqueueMany('ones', child, [{ payload: 1 }, { payload: 2 }]);
+        return [await step.all('all', ones), await step.parents(child)];
+      }),
+    ],
+  });
+  onTestFinished(() => worker.stop());
+  const problems: unknown[] = [];
+  worker.on('error', ({ error }) => problems.push(error));
+  await worker.start();
+  const { id, jobIds } = await workflows.enqueueFlow(web, (flow) => {
+    flow.add(family, undefined, { after: [flow.add(child, 5)] });
+  });
+  const reader = roles.as('app_reader').db;
+  expect(await workflows.waitForFlow(reader, id)).toMatchObject({ total: 2, failed: 0 });
+  expect(await queue.find(reader, family, Number(jobIds[1]))).toMatchObject({
+    output: [[2, 3], [{ state: 'completed', output: 6 }]],
+  });
+  const later = await workflows.enqueueBatch(web, child, [{ payload: 1, delayMs: 3_600_000 }], {
+    last: family,
+  });
+  const alone = await workflows.enqueueFlow(web, (flow) => {
+    flow.add(child, 1, { delayMs: 3_600_000 });
+  });
+  expect(await queue.cancel(roles.as('app_admin').db, Number(alone.jobIds[0]))).toEqual({ cancelled: true });
+  expect(await workflows.cancelFlow(web, later.id)).toBe(true);
+  expect(await workflows.waitForFlow(reader, later.id)).toMatchObject({ failed: 1 });
+  expect(await workflows.waitForFlow(reader, alone.id)).toMatchObject({ failed: 1 });
+  expect(problems).toEqual([]);
+});
+
+test.each(['queue_steps', 'queue_mailboxes', 'queue_batches', 'queue_waits', 'queue_tallies'])(
   'a worker without a right on %s says so when it starts',
   async (table) => {
     await roles.run(`revoke delete on ${table} from app_worker`);

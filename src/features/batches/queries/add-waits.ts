@@ -15,7 +15,8 @@ export interface Wait {
 /**
  * Says which jobs wait for the batches that the same transaction has made.
  *
- * **Under concurrency.** A fold reads them with the batch, since both commit together.
+ * **Under concurrency.** A fold reads them with the batch, since both commit together. A repetition does
+ * nothing.
  */
 export async function addWaits(tx: Executor, tables: TablesOfBatches, waits: readonly Wait[]): Promise<void> {
   if (waits.length === 0) return;
@@ -30,5 +31,6 @@ export function addWaitsQuery({ queueWaits }: TablesOfBatches, waits: readonly W
       unnest(${arrayText(waits.map(({ batchId }) => batchId))}::text::int8[]),
       unnest(${arrayText(waits.map(({ jobId }) => jobId))}::text::int8[]),
       jsonb_array_elements(${names}::text::jsonb)
-    ) as r(batch_id, job_id, name)`;
+    ) as r(batch_id, job_id, name)
+    on conflict do nothing`;
 }

@@ -1,0 +1,227 @@
+import { sql } from 'drizzle-orm';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  fixedBackoff,
+  handlersFor,
+  NonRetryableError,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 20 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const parent = defineJob('parent', {
+  queue: 'parents',
+  output: unvalidated<unknown>(),
+  backoff: fixedBackoff(0),
+  maxAttempts: 10_000,
+});
+const child = defineJob('child', {
+  queue: 'children',
+  payload: unvalidated<number>(),
+  output: unvalidated<number>(),
+  backoff: fixedBackoff(0),
+});
+const batchTables = { ...tables, ...workflowTables };
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+  running = false;
+});
+afterEach(() => {
+  running = false;
+});
+
+let running = false;
+
+async function startWorkers(count: number, onParent: (id: number) => void): Promise<void> {
+  for (let at = 0; at < count; at++) {
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(child, async ({ payload }) => {
+          if (payload % 20 === 13) throw new NonRetryableError('thirteen');
+          return payload;
+        }),
+        handle(parent, async ({ step, job }) => {
+          onParent(job.id);
+          const entries = Array.from({ length: 60 }, (_, one) => ({ payload: one }));
+          const ends = await step.allEnded('ends', await step.enqueueMany('all', child, entries));
+          return ends.map((end) => (end.state === 'completed' ? end.output : end.state)).join();
+        }),
+      ],
+      queues: { parents: { concurrency: 10 }, children: { concurrency: 7 } },
+      log: false,
+    });
+    // Its connections are killed: what it says of that is no news.
+    worker.on('error', () => {});
+    onTestFinished(() => worker.stop());
+    await worker.start();
+  }
+}
+
+const expected = Array.from({ length: 60 }, (_, one) => (one % 20 === 13 ? 'discarded' : one)).join();
+
+test('of many children in several workers, whose connections are killed, no parent misses the end', async () => {
+  await startWorkers(4, () => {});
+  const ids = (
+    await queue.enqueueMany(
+      database.db,
+      parent,
+      Array.from({ length: 40 }, () => ({})),
+    )
+  ).map(({ id }) => id);
+  running = true;
+  const killing = (async () => {
+    let killed = 0;
+    while (running) {
+      // Whatever changes jobs or counts at this moment.
+      const rows = await database.client`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and state = 'active'
+          and query ~ 'queue_tallies|queue_waits|queue_batches' limit 1`;
+      killed += rows.length;
+      await new Promise((resolve) => setImmediate(resolve));
+      if (killed >= 60) return killed;
+    }
+    return killed;
+  })();
+  for (const id of ids) {
+    const record = await queue.waitFor(database.db, parent, id, { timeoutMs: 100_000 });
+    expect(record).toMatchObject({ state: 'completed', output: expected });
+  }
+  running = false;
+  expect(await killing).toBeGreaterThan(0);
+  const [row] = await database.client`
+    select (select count(*)::int from queue_results where kind = 'child') as children,
+      (select count(*)::int from queue_batches where ended_at is null) as open,
+      (select count(*)::int from queue_batches where failed <> 3 or pending <> 0) as wrong`;
+  expect(row).toEqual({ children: 2_400, open: 0, wrong: 0 });
+});
+
+describe('two connections', () => {
+  /** A parent that waits for two children, none of which has run. */
+  async function waitingParent(): Promise<{ id: number; children: readonly number[] }> {
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(parent, async ({ step }) => {
+          const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 2 }]);
+          return await step.all('outputs', all);
+        }),
+      ],
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, parent);
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    await worker.stop();
+    const [enqueued] = await queue.workflows.steps(database.db, id);
+    const { ids } = enqueued?.output as { ids: number[] };
+    return { id, children: ids };
+  }
+
+  test('that end the last two members at once: the second to be counted makes the parent due', async () => {
+    const { id, children } = await waitingParent();
+    let commit = () => {};
+    const held = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    const [one, two] = children;
+    let ended = () => {};
+    const both = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const first = database.db.transaction(async (tx) => {
+      await queue.cancel(tx, Number(one), 'first');
+      ended();
+      await held;
+    });
+    await both;
+    // Neither sees the other: each has its own snapshot, and both only add a tally.
+    await queue.cancel(database.db, Number(two), 'second');
+    const fold = () => foldTallies(database.db, batchTables, { channel: undefined, locks: 'briefly' });
+    expect(await fold()).toMatchObject({ tallies: 1, woken: ['parents'] });
+    commit();
+    await first;
+    expect(await fold()).toMatchObject({ tallies: 1 });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due' });
+  });
+
+  test('of which one folds a batch: the other leaves it, and says so', async () => {
+    const { children } = await waitingParent();
+    await queue.cancel(database.db, Number(children[0]), 'ended');
+    const [batch] = await database.client`select id::int from queue_batches`;
+    await database.db.transaction(async (tx) => {
+      const folding = { channel: undefined, locks: 'briefly' } as const;
+      expect(await foldTallies(tx, batchTables, folding)).toMatchObject({ tallies: 1, busy: [] });
+      await queue.cancel(database.db, Number(children[1]), 'ended');
+      expect(await foldTallies(database.db, batchTables, folding)).toMatchObject({
+        tallies: 0,
+        busy: [batch?.id],
+      });
+    });
+    const last = await foldTallies(database.db, batchTables, { channel: undefined, locks: 'briefly' });
+    expect(last).toMatchObject({ tallies: 1, busy: [] });
+  });
+
+  test('a naive look whether a member is left misses the last two that end at once', async () => {
+    const { children } = await waitingParent();
+    const [one, two] = children.map(Number);
+    const isLast = async (tx: Parameters<typeof queue.cancel>[0]) => {
+      const rows = await tx.execute(sql`select 1 from queue_jobs where batch_id is not null`);
+      return (rows as unknown as unknown[]).length === 0;
+    };
+    let sawTwo = true;
+    const sawOne = await database.db.transaction(
+      async (tx) => {
+        await queue.cancel(tx, Number(one), 'first');
+        await database.db.transaction(async (other) => {
+          await queue.cancel(other, Number(two), 'second');
+          sawTwo = await isLast(other);
+        });
+        return await isLast(tx);
+      },
+      { isolationLevel: 'repeatable read' },
+    );
+    expect([sawOne, sawTwo]).toEqual([false, false]);
+  });
+});
+
+test('a row of a parent that is locked for a while holds up no other', async () => {
+  await startWorkers(1, () => {});
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  onTestFinished(release);
+  const [locked, free] = (await queue.enqueueMany(database.db, parent, [{}, {}])).map(({ id }) => id);
+  const locking = new Promise<void>((resolve, reject) => {
+    database.db
+      .transaction(async (tx) => {
+        await tx.execute(sql`select from queue_jobs where id = ${locked} for no key update`);
+        resolve();
+        await held;
+      })
+      .catch(reject);
+  });
+  await locking;
+  const record = await queue.waitFor(database.db, parent, Number(free), { timeoutMs: 60_000 });
+  expect(record).toMatchObject({ state: 'completed', output: expected });
+  release();
+  const other = await queue.waitFor(database.db, parent, Number(locked), { timeoutMs: 60_000 });
+  expect(other).toMatchObject({ state: 'completed', output: expected });
+});
