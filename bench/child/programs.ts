@@ -32,6 +32,7 @@ export const measurements = {
   single: async (): Promise<Measurement> => (await import('../scenarios/enqueue/single.ts')).single,
   bulk: async (): Promise<Measurement> => (await import('../scenarios/enqueue/bulk.ts')).bulk,
   arrivals: async (): Promise<Measurement> => (await import('../scenarios/latency/arrivals.ts')).arrivals,
+  fan: async (): Promise<Measurement> => (await import('./fan.ts')).measureFan,
   workflows: async (): Promise<Measurement> => (await import('../scenarios/workflows/act.ts')).act,
 };
 

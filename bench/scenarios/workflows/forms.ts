@@ -104,7 +104,7 @@ export const ownStarted: Form = {
   ...own,
   name: 'drizzle-queue, started',
   mode: 'started',
-  setup: `${ownSetup}; the process enqueues one job after the other, and waits until each is completed`,
+  setup: `${ownSetup}. The process enqueues each job alone, and waits until it is completed`,
   options: { poolSize: OWN_POOL },
 };
 export const ownQueued: Form = {

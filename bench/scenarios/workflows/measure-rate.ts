@@ -91,7 +91,7 @@ async function measureQueued({ url, sql }: OpenDatabase, form: Form, load: Load)
   const done = ended.count * steps;
   return {
     workflows: ended.count,
-    perSecond: (ended.count * 1_000) / (lastMs - ended.firstMs),
+    perSecond: ended.count === 0 ? 0 : (ended.count * 1_000) / (lastMs - ended.firstMs),
     p50Ms: Number.NaN,
     statementsPerStep: statements / done,
     walBytesPerStep: walBytes / done,

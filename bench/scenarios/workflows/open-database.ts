@@ -11,7 +11,7 @@ export interface OpenDatabase {
 /** Has a fresh database with the tables of a form for as long as something is measured. */
 export async function withDatabase<T>(
   sites: Sites,
-  form: Form,
+  form: Pick<Form, 'create'>,
   measure: (database: OpenDatabase) => Promise<T>,
 ): Promise<T> {
   const { url, drop } = await createDatabase(sites.server.url, { template: await sites.template(form) });

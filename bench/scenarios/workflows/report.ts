@@ -1,3 +1,4 @@
+import type { Fanned } from '../../child/fan.ts';
 import { figure, times } from '../../harness/ratios.ts';
 import type { Report, Table } from '../../harness/report.ts';
 import { SERVER_TEXT } from '../../harness/server.ts';
@@ -13,6 +14,7 @@ import {
   ownQueued,
   ownStarted,
 } from './forms.ts';
+import type { FanForm, FanLoad } from './measure-fan.ts';
 import type { Rate } from './measure-rate.ts';
 import type { Replay, Waiting } from './measure-waiting.ts';
 
@@ -39,11 +41,16 @@ export interface ReplayRow extends Replay {
   readonly steps: number;
 }
 
+export interface FanRow extends Fanned, FanLoad {
+  readonly system: string;
+}
+
 interface Measured {
   readonly rates: readonly RateRow[];
   readonly waiting: readonly WaitingRow[];
   readonly claims: readonly ClaimRow[];
   readonly replays: readonly ReplayRow[];
+  readonly fans: readonly FanRow[];
 }
 
 const FORMS = [
@@ -57,7 +64,11 @@ const FORMS = [
   openWorkflowQueued,
 ];
 
-export function reportOf({ rates, waiting, claims, replays }: Measured, runs: number): Report {
+export function reportOf(
+  { rates, waiting, claims, replays, fans }: Measured,
+  fanForms: readonly FanForm[],
+  runs: number,
+): Report {
   const of = (part: Cell['part']) => rates.filter((row) => row.part === part);
   return {
     tables: [
@@ -101,6 +112,18 @@ export function reportOf({ rates, waiting, claims, replays }: Measured, runs: nu
           figure(row.inAllMs, 1),
         ]),
       },
+      {
+        title: `workflows: parents that run after their children, jobs that do nothing; medians of ${runs}`,
+        header: ['', 'parents', 'children each', 'all put in, s', 'all parents have run, s', 'jobs/s'],
+        rows: fans.map((row) => [
+          row.system,
+          figure(row.parents),
+          figure(row.children),
+          figure(row.putMs / 1_000, 2),
+          figure(row.allMs / 1_000, 2),
+          figure((row.parents * (row.children + 1) * 1_000) / row.allMs),
+        ]),
+      },
     ],
     charts: [
       {
@@ -130,7 +153,7 @@ export function reportOf({ rates, waiting, claims, replays }: Measured, runs: nu
       'A replay is caused by a signal; with DBOS, where a signal resumes a process that waits, by ' +
         'forkWorkflow after the last step. OpenWorkflow reads the recorded steps before it calls the ' +
         'function.',
-      ...FORMS.map(({ name, setup }) => `${name}: ${setup}.`),
+      ...[...FORMS, ...fanForms].map(({ name, setup }) => `${name}: ${setup}.`),
       'The server counts statements meanwhile (pg_stat_statements): `begin` is one, but not the ' +
         '`commit` of postgres.js, which is prepared.',
       SERVER_TEXT,

@@ -7,10 +7,18 @@ import type { Options } from '../../options.ts';
 import type { Scenario } from '../../scenario.ts';
 import { type Cell, CONCURRENCIES, cellsOf } from './cells.ts';
 import { dbosDirect, type Form, openWorkflowQueued, ownQueued } from './forms.ts';
+import { type FanForm, type FanLoad, fanForms, measureFan } from './measure-fan.ts';
 import { measureRate, type Rate } from './measure-rate.ts';
 import { measureReplay, measureWaiting, timeClaims, type Waiting } from './measure-waiting.ts';
 import { withDatabase } from './open-database.ts';
-import { type ClaimRow, type RateRow, type ReplayRow, reportOf, type WaitingRow } from './report.ts';
+import {
+  type ClaimRow,
+  type FanRow,
+  type RateRow,
+  type ReplayRow,
+  reportOf,
+  type WaitingRow,
+} from './report.ts';
 
 /** How many workflows wait: fewer of a peer that keeps them in its process, or takes long. */
 const WAITING: readonly { readonly form: Form; readonly waiting: number }[] = [
@@ -20,17 +28,21 @@ const WAITING: readonly { readonly form: Form; readonly waiting: number }[] = [
 ];
 /** One less than OpenWorkflow allows, which counts the wait, too. */
 const REPLAYED = 999;
+/** Children of one parent, or parents of one child. */
+const FANNED = 10_000;
 
 /** Steps, workflows, writes, waits and replays beside other engines of durable workflows. */
 export const workflows: Scenario = async (options) => {
   const runs = options.runs ?? (options.quick ? 1 : 3);
+  const forms = await fanForms();
   const measured = await withSites(async (sites) => {
     const rates = await measureRates(sites, options, runs);
     const waiting = await measureAllWaiting(sites, options, runs);
     const replays = await measureReplays(sites, options, runs);
-    return { rates, ...waiting, replays };
+    const fans = await measureFans(sites, forms, options, runs);
+    return { rates, ...waiting, replays, fans };
   }, COUNTING);
-  const report = reportOf(measured, runs);
+  const report = reportOf(measured, chosen(forms, options), runs);
   print(report);
   return {
     scenario: 'workflows',
@@ -144,14 +156,42 @@ async function measureReplays(sites: Sites, options: Options, runs: number): Pro
   }));
 }
 
+async function measureFans(
+  sites: Sites,
+  forms: readonly FanForm[],
+  options: Options,
+  runs: number,
+): Promise<FanRow[]> {
+  const many = options.quick ? 50 : FANNED;
+  const loads: FanLoad[] = [
+    { parents: 1, children: many },
+    { parents: many, children: 1 },
+  ];
+  const cells = chosen(forms, options).flatMap((form) => loads.map((load) => ({ form, load })));
+  const taken = await inTurns(
+    'workflows',
+    runs,
+    cells,
+    ({ form, load }) => `${form.name}, ${load.parents} × ${load.children}`,
+    ({ form, load }) => measureFan(sites, form, load),
+  );
+  return taken.map(({ of: { form, load }, values }) => ({
+    system: form.name,
+    ...load,
+    putMs: median(values.map(({ putMs }) => putMs)),
+    allMs: median(values.map(({ allMs }) => allMs)),
+  }));
+}
+
 interface Measured {
   readonly rates: readonly RateRow[];
   readonly waiting: readonly WaitingRow[];
   readonly claims: readonly ClaimRow[];
   readonly replays: readonly ReplayRow[];
+  readonly fans: readonly FanRow[];
 }
 
-function wantedOf({ rates, waiting, claims, replays }: Measured): Wanted[] {
+function wantedOf({ rates, waiting, claims, replays, fans }: Measured): Wanted[] {
   const own = <T extends { readonly system: string }>({ system }: T) => system.startsWith('drizzle-queue');
   const bestOf = (part: Cell['part'], inFlight: number, isOne: (row: RateRow) => boolean) =>
     Math.max(
@@ -161,6 +201,12 @@ function wantedOf({ rates, waiting, claims, replays }: Measured): Wanted[] {
     );
   const isDbos = ({ system }: RateRow) => system.startsWith('DBOS');
   const isQueued = ({ system }: RateRow) => system.includes('queued');
+  const fastest = (parents: number, isOne: (row: FanRow) => boolean) =>
+    Math.min(
+      ...fans
+        .filter((row) => row.parents === parents && isOne(row) && Number.isFinite(row.allMs))
+        .map(({ allMs }) => allMs),
+    );
   return [
     ...CONCURRENCIES.flatMap((inFlight) => [
       {
@@ -201,6 +247,11 @@ function wantedOf({ rates, waiting, claims, replays }: Measured): Wanted[] {
       what: `ms to replay ${steps} steps`,
       reached: inFunctionMs,
       atMost: 25,
+    })),
+    ...[...new Set(fans.map(({ parents }) => parents))].map((parents) => ({
+      what: `${parents} parents after their children ÷ the best peer`,
+      reached: fastest(parents, (row) => !own(row)) / fastest(parents, own),
+      atLeast: 3,
     })),
   ];
 }
