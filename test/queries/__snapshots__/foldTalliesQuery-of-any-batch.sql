@@ -1,6 +1,6 @@
     with found as materialized (
-      select distinct t.batch_id from (
-        select batch_id from "queue_tallies" limit $1::int4
+      select distinct t.batch_id from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join (
+        select batch_id from "queue_tallies" limit $4::int4
       ) as t
     ),
     locked as materialized (
@@ -46,14 +46,14 @@
     woken as (
       update "queue_jobs" as j
       set blockers = nullif(greatest(j.blockers - i.ended, 0), 0)::int4,
-        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $2)
+        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $5)
           else j.cancel_reason end,
         run_at = case
           when j.blockers is null or (j.blockers > i.ended and not i.at_once) then j.run_at
           when j.worker_id is null then least(j.run_at, i.now)
           else greatest(i.now, j.claimed_at + interval '1 microsecond') end
       from live as i
-      where j.queue = i.queue and j.id = any(array(select id from live)) and j.id = i.id
+      where j.queue = i.queue and j.id = i.id
       returning j.queue, j.run_at, j.group_key, j.run_at <= i.now as due
     )
     select (select coalesce(sum(tallies), 0) from sums)::float8 as tallies,
@@ -64,5 +64,8 @@
       )::text as busy,
       json_agg(w.queue)::text as woken
     from (select distinct queue from woken where due) as w
--- $1 = 10000
--- $2 = "A job that it waited for was discarded or cancelled"
+-- $1 = 1
+-- $2 = 1
+-- $3 = 1
+-- $4 = 10000
+-- $5 = "A job that it waited for was discarded or cancelled"

@@ -1,10 +1,10 @@
     with found as materialized (
-      select distinct t.batch_id from (
-        select batch_id from "queue_tallies" limit $1::int4
+      select distinct t.batch_id from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join (
+        select batch_id from "queue_tallies" limit $4::int4
       ) as t
     ),
     locked as materialized (
-      select b.id from "queue_batches" as b cross join set_config('lock_timeout', $2::text, true) as patience
+      select b.id from "queue_batches" as b cross join set_config('lock_timeout', $5::text, true) as patience
       where b.id = any(array(select batch_id from found))
       order by b.id for no key update of b skip locked
     ),
@@ -46,14 +46,14 @@
     woken as (
       update "queue_jobs" as j
       set blockers = nullif(greatest(j.blockers - i.ended, 0), 0)::int4,
-        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $3)
+        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $6)
           else j.cancel_reason end,
         run_at = case
           when j.blockers is null or (j.blockers > i.ended and not i.at_once) then j.run_at
           when j.worker_id is null then least(j.run_at, i.now)
           else greatest(i.now, j.claimed_at + interval '1 microsecond') end
       from live as i
-      where j.queue = i.queue and j.id = any(array(select id from live)) and j.id = i.id
+      where j.queue = i.queue and j.id = i.id
       returning j.queue, j.run_at, j.group_key, j.run_at <= i.now as due
     ),
     noted as (
@@ -76,9 +76,12 @@
         where b.id = any(array(select batch_id from found)) and b.id not in (select id from locked)
       )::text as busy,
       json_agg(w.queue)::text as woken,
-      count(pg_notify($4::text, w.queue)) as told
+      count(pg_notify($7::text, w.queue)) as told
     from (select distinct queue from woken where due) as w
--- $1 = 10000
--- $2 = "100ms"
--- $3 = "A job that it waited for was discarded or cancelled"
--- $4 = "queue_wake_queue_jobs"
+-- $1 = 1
+-- $2 = 1
+-- $3 = 1
+-- $4 = 10000
+-- $5 = "100ms"
+-- $6 = "A job that it waited for was discarded or cancelled"
+-- $7 = "queue_wake_queue_jobs"

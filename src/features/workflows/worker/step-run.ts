@@ -421,20 +421,24 @@ export class StepRun implements Step {
   ): Promise<(ChildEnd & { readonly kind: string })[]> {
     const { id, fence } = this.#attempt.job;
     const { batchIds, kinds } = idsOf(name, children);
-    if (batchIds.length > 0) {
+    const find = async () =>
+      new Map((await this.#store.ends(batchIds)).map((end) => [end.id, childEnd(end)] as const));
+    // With failFast others may still run; one that has failed is there.
+    const hasFailed = () => failFast && [...ends.values()].some(({ state }) => state !== 'completed');
+    // It has waited before, so they have probably ended.
+    let ends = found === undefined ? new Map<number, ChildEnd>() : await find();
+    if (ends.size < kinds.size && !hasFailed()) {
       const isOpen = await this.#store.waitFor({ id, fence, batchIds, failFast });
       if (isOpen === undefined) throw this.#lost();
       if (isOpen) {
         if (found === undefined) await this.#recordWait(name);
         return await this.#wait(name, null);
       }
+      ends = await find();
     }
-    const ends = new Map((await this.#store.ends(batchIds)).map((end) => [end.id, childEnd(end)]));
-    // With failFast others may still run; one that has failed is there.
-    const known = failFast && [...ends.values()].some(({ state }) => state !== 'completed');
     return [...kinds].flatMap(([id, kind]) => {
       const end = ends.get(id);
-      if (end === undefined && known) return [];
+      if (end === undefined && hasFailed()) return [];
       return [{ ...(end ?? { id, state: 'gone', reason: RESULT_GONE }), kind }];
     });
   }
