@@ -53,7 +53,7 @@ async function startWorkers(count: number): Promise<void> {
     // A connection that is killed between two statements of a transaction.
     pool.on('connect', (client) => client.on('error', () => {}));
     onTestFinished(() => pool.end());
-    const worker = createWorker(drizzle(pool), {
+    const worker = createWorker(drizzle({ client: pool }), {
       queue,
       handlers: [
         handlePooled(child, async ({ payload }) => {

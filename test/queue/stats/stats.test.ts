@@ -185,13 +185,16 @@ describe('what workers did', () => {
     expect(await database.client`select kinds from queue_workers`).toMatchObject([{ kinds: ['mail'] }]);
     await worker.stop();
 
-    const rows = await database.client`select * from queue_metrics`;
-    expect(rows).toMatchObject([{ queue: 'mail', kind: 'mail', completed: 2, retried: 2, discarded: 1 }]);
+    // One report, or two where a minute ended meanwhile.
+    const [sums] = await database.client`
+      select sum(completed)::int as completed, sum(retried)::int as retried, sum(discarded)::int as discarded
+      from queue_metrics where queue = 'mail' and kind = 'mail'`;
+    expect(sums).toEqual({ completed: 2, retried: 2, discarded: 1 });
     const { rates } = await queue.stats(database.db);
     expect(rates?.kinds).toMatchObject([
       { completed: 2, retried: 2, discarded: 1, perMinute: 5 / 15, run: { count: 5 }, wait: { count: 5 } },
     ]);
-    expect(rates?.timeline).toHaveLength(1);
+    expect(rates?.timeline.reduce((sum, { completed }) => sum + completed, 0)).toBe(2);
     const [discarded] = await database.db.select().from(tables.queueResults).where(sql`state = 'discarded'`);
     const startedAt = discarded?.errors.map((error) => Date.parse(error.startedAt ?? ''));
     const at = discarded?.errors.map((error) => Date.parse(error.at));

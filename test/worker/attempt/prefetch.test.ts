@@ -120,19 +120,25 @@ describe('a job that is to run next', () => {
     });
     const of = (count: number, ms: number) => Array.from({ length: count }, () => ({ payload: ms }));
     await worker.start();
-    await queue.enqueueMany(database.db, work, of(200, 0));
-    await until(() => begun === 200);
-    // Of these, as many are claimed as if they were as short; ten at a time, they would take many seconds.
     let largest = 0;
     worker.on('claimed', ({ count }) => {
       largest = Math.max(largest, count);
     });
+    // Until it takes them for short, which on a busy machine they are only later.
+    let short = 0;
+    while (largest <= 400) {
+      short += 1_000;
+      await queue.enqueueMany(database.db, work, of(1_000, 0));
+      await until(() => begun === short);
+    }
+    // Of these, as many are claimed as if they were as short; ten at a time, they would take many seconds.
+    largest = 0;
     await queue.enqueueMany(database.db, work, of(4_000, 100));
     await until(() => largest > 400, { intervalMs: 5 });
     await queue.enqueue(database.db, urgent);
     await until(() => before !== undefined, { intervalMs: 5 });
     // In half a second 50 begin, and some more until the others are given back.
-    expect(before).toBeLessThan(200 + 200);
+    expect(before).toBeLessThan(short + 200);
     await worker.stop();
   });
 });

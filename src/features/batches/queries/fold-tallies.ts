@@ -60,8 +60,7 @@ export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fol
  * that the batch has ended when it asks.
  *
  * The jobs are found by their keys alone, one by one, which needs a plan for tables of their present size.
- * With
- * `= any(array(…))` beside it each of 10,000 jobs is looked for in an array of 10,000.
+ * With `= any(array(…))` beside it each of 10,000 jobs is looked for in an array of 10,000.
  */
 export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks }: Fold): SQL {
   const { queueJobs, queueBatches, queueWaits, queueTallies } = tables;
