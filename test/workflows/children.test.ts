@@ -232,8 +232,8 @@ describe('a child', () => {
       "TypeError: step 'one': 'unkept' has keepResult: false, so nobody could learn how it ended; " +
         "write keepResult: 'outcome'",
       expect.stringMatching(/^QueueError: step 'two': job \d+ \('child'\) has the unique key 'taken'/),
-      "TypeError: step 'three': 'child' has debounce, throttle, replace or unique, but must be a job of its " +
-        'own here',
+      "TypeError: step 'three': 'child' has debounce, throttle, replace or unique, but must be a job of " +
+        'its own here',
     ]);
   });
 });

@@ -78,7 +78,7 @@ async function startWorkers(count: number): Promise<void> {
 
 const expected = Array.from({ length: 60 }, (_, one) => (one % 20 === 13 ? 'discarded' : one)).join();
 
-test('of many children in several workers, whose connections are killed, no parent misses the end', async () => {
+test('no parent misses the end of its children in several workers with killed connections', async () => {
   await startWorkers(4);
   const ids = (
     await queue.enqueueMany(

@@ -106,7 +106,8 @@ describe('a flow', () => {
     });
     await expect(build).rejects.toThrow('rolled back');
     const [row] = await database.client`
-      select (select count(*)::int from queue_jobs) as jobs, (select count(*)::int from queue_batches) as batches`;
+      select (select count(*)::int from queue_jobs) as jobs,
+        (select count(*)::int from queue_batches) as batches`;
     expect(row).toEqual({ jobs: 0, batches: 0 });
   });
 
@@ -146,7 +147,7 @@ describe('a flow', () => {
     expect([ran[0], ran.at(-1)]).toEqual(['first', 'last']);
   });
 
-  test('ends when it is cancelled: waiting jobs without being run, running ones by their signal', async () => {
+  test('ends when it is cancelled: what waits without being run, what runs by its signal', async () => {
     let began = () => {};
     const running = new Promise<void>((resolve) => {
       began = resolve;
@@ -191,8 +192,8 @@ describe('a flow', () => {
       await tx.execute(`
         with ended as (delete from queue_jobs where id = ${member} returning *),
         tallied as (insert into queue_tallies (batch_id, ended, failed) select batch_id, 1, 1 from ended)
-        insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
-          fence, batch_id, metadata, created_at, run_at)
+        insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts,
+          priority, fence, batch_id, metadata, created_at, run_at)
         select id, queue, kind, '"good"', 'discarded', '[]', 1, max_attempts, priority, fence, batch_id,
           metadata, created_at, run_at from ended`);
     });

@@ -68,7 +68,8 @@ test(`parents, flows and batches whose workers are killed ${KILLS} times end onc
   expect(await queue.workflows.flow(db, flow.id)).toMatchObject({ total: 21, pending: 0, failed: 0 });
   // No child twice, none left out, and each after those before it.
   const [row] = await client`
-    select count(*)::int as pages, count(distinct job_id)::int as once from queue_results where kind = 'page'`;
+    select count(*)::int as pages, count(distinct job_id)::int as once
+    from queue_results where kind = 'page'`;
   const pages = DOCUMENTS * 30 + 2_000 + 20;
   expect(row).toEqual({ pages, once: pages });
   const chain = await client`
