@@ -251,6 +251,7 @@ describe('statements about held and waiting jobs', () => {
       'foldTalliesQuery',
       'foldTalliesQuery, of any batch',
       'foldTalliesQuery, of groups',
+      'parkWaitersQuery',
       'waitForBatchesQuery',
       'waitForBatchesQuery, in a transaction',
       'claimJobsQuery, of members',

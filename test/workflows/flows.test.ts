@@ -203,6 +203,58 @@ describe('a flow', () => {
     expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 0 });
   });
 
+  test('goes on where it has failed when it is redriven', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const good = flow.add(work, 'good');
+      const bad = flow.add(work, 'bad');
+      const b = flow.add(work, 'b', { after: [bad, good] });
+      const c = flow.add(work, 'c', { after: [b] });
+      flow.add(report, 'd', { after: [b, c, good] });
+    });
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['completed', 'discarded', 'cancelled', 'cancelled', 'cancelled']);
+    await database.client`update queue_results set payload = '"mended"' where payload = '"bad"'`;
+    expect(await workflows.redriveFlow(database.db, id)).toBe(4);
+    expect(await statesOf(jobIds)).toEqual(['completed', 'due', 'waiting', 'waiting', 'waiting']);
+    expect(await workflows.redriveFlow(database.db, id)).toBe(0);
+    ran.length = 0;
+    await work_();
+    expect(ran).toEqual(['mended', 'b', 'c', 'd']);
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 5, pending: 0, failed: 0 });
+    expect(await queue.find(database.db, report, Number(jobIds[4]))).toMatchObject({
+      output: { counts: { total: 3, completed: 3, failed: 0 } },
+    });
+  });
+
+  test('that is redriven and fails again cancels what comes after it again', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 'after', { after: [flow.add(work, 'bad'), flow.add(work, 'good')] });
+    });
+    await work_();
+    expect(await workflows.redriveFlow(database.db, id)).toBe(2);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'completed', 'cancelled']);
+    expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 2 });
+    expect(ran.sort()).toEqual(['bad', 'bad', 'good']);
+  });
+
+  test('that was cancelled goes on when it is redriven', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(report, 'last', { after: [flow.add(work, 'first', { delayMs: 3_600_000 })] });
+    });
+    await workflows.cancelFlow(database.db, id);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['cancelled', 'cancelled']);
+    expect(await workflows.redriveFlow(database.db, id)).toBe(2);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['completed', 'completed']);
+    expect(await workflows.flow(database.db, id)).toMatchObject({
+      pending: 0,
+      failed: 0,
+      cancelReason: null,
+    });
+  });
+
   test('refuses what cannot be one', async () => {
     const { db } = database;
     const flow = (build: Parameters<typeof workflows.enqueueFlow>[1]) => workflows.enqueueFlow(db, build);

@@ -30,6 +30,7 @@ import {
 import { builtFlow, type EnqueuedFlow, enqueueFlow, type FlowBuilder } from '../batches/enqueue-flow.ts';
 import { cancelFlow } from '../batches/queries/cancel-flow.ts';
 import { type FlowRecord, findFlow } from '../batches/queries/find-flow.ts';
+import { redriveFlow } from '../batches/redrive-flow.ts';
 import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
 import { Folding, moveOn } from '../batches/worker/folding.ts';
@@ -305,6 +306,21 @@ export class Workflows implements ContextFeature {
     const tables = this.#all(this.#queue.tables);
     const { message } = cancellation(0, typeof reason === 'string' ? reason : shown(reason));
     return (await cancelFlow(db, tables, checkId('cancelFlow', id), message)) > 0;
+  }
+
+  /**
+   * Puts the discarded and cancelled jobs of a flow back, and those that wait for them wait again; so it goes
+   * on where it has failed. Jobs that were completed are not run again, nor is the last job of a batch.
+   * Returns how many were put back.
+   *
+   * Under concurrency: all of it takes effect with one commit. It waits for counts of this flow that are
+   * under way. Of two calls each job is put back by one.
+   */
+  async redriveFlow(db: Database | Executor, id: number): Promise<number> {
+    checkExecutor('redriveFlow', db);
+    checkId('redriveFlow', id);
+    const tables = this.#all(this.statementTables);
+    return await inOneTransaction(db, (tx) => redriveFlow(tx, tables, id, this.#queue.channel));
   }
 
   /**

@@ -24,7 +24,8 @@
         ended_at = case when b.pending + s.added - s.ended <= 0 then statement_timestamp() end
       from sums as s
       where b.id = any(array(select id from locked)) and b.id = s.id and b.ended_at is null
-      returning b.id, b.pending <= 0 as over, s.failed > 0 as failing, b.waiting,
+      returning b.id, b.pending <= 0 as over, s.failed > 0 or (b.pending <= 0 and b.failed > 0) as failing,
+        b.waiting,
         s.cancel_reason is not null and b.pending > 0 as unwanted
     ),
     targets as materialized (

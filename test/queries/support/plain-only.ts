@@ -85,6 +85,8 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   },
   openBatchesQuery: { refused: [], instead: 'an error' },
   'openBatchesQuery, of a flow': { refused: [], instead: 'an error' },
+  parkWaitersQuery: { refused: ['lock', 'target'], instead: 'an error' },
+  reopenBatchesQuery: { refused: [], instead: 'an error' },
   sealBatchQuery: { refused: ['conditional'], instead: 'an error' },
   tallyMissingQuery: { refused: [], instead: 'an error' },
   waitForBatchesQuery: { refused: [], instead: 'an error' },

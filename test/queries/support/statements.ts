@@ -121,6 +121,8 @@ import { findTalliedQuery } from '../../../src/features/batches/queries/find-tal
 import { findWaitedQuery } from '../../../src/features/batches/queries/find-waited.ts';
 import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
 import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
+import { parkWaitersQuery } from '../../../src/features/batches/queries/park-waiters.ts';
+import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen-batches.ts';
 import { sealBatchQuery } from '../../../src/features/batches/queries/seal-batch.ts';
 import { tallyMissingQuery } from '../../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatchesQuery } from '../../../src/features/batches/queries/wait-for-batches.ts';
@@ -466,6 +468,8 @@ export function allStatements(
     'foldTalliesQuery, of groups': foldTalliesQuery(workflowsOfGroups, { channel, locks: 'briefly' }),
     openBatchesQuery: openBatchesQuery(workflows, [2, 3], false),
     'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),
+    parkWaitersQuery: parkWaitersQuery(workflows, id),
+    reopenBatchesQuery: reopenBatchesQuery(workflows, id),
     sealBatchQuery: sealBatchQuery(workflows, id, 3),
     tallyMissingQuery: tallyMissingQuery(workflows, missing),
     waitForBatchesQuery: waitForBatchesQuery(workflows, held, wait, 'briefly'),

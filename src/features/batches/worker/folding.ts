@@ -62,10 +62,12 @@ export class Folding implements BackgroundPart {
     while (!signal.aborted) {
       if (this.#ids.size === 0) await this.#noted.wait(Math.max(0, lookAt - performance.now()), signal);
       this.#noted.clear();
-      const ids = this.#ids.size === 0 ? undefined : [...this.#ids];
+      const isLook = performance.now() >= lookAt;
+      if (this.#ids.size === 0 && !isLook) continue;
+      // A look takes its own as well, so that it comes also where some end all the time.
+      const ids = isLook ? undefined : [...this.#ids];
       this.#ids = new Set();
-      if (ids === undefined && performance.now() < lookAt) continue;
-      if (ids === undefined) lookAt = performance.now() + jitter(LOOK_EVERY_MS);
+      if (isLook) lookAt = performance.now() + jitter(LOOK_EVERY_MS);
       const folding = this.#fold(ids);
       this.#underWay = folding;
       const busy = await folding;

@@ -1,0 +1,36 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+/**
+ * Lets the jobs of a flow wait again for its open batches; returns how many wait.
+ *
+ * **Under concurrency.** Sent in the transaction that has locked the batches, so no fold comes in between. It
+ * locks jobs after them, in the order of their ids. A job that a worker holds has begun, and goes on.
+ */
+export async function parkWaiters(tx: Executor, tables: TablesOfBatches, flowId: number): Promise<number> {
+  const query = parkWaitersQuery(tables, flowId);
+  return (await queryRows(tx, tables, query, { entry: BATCHES_ENTRY })).length;
+}
+
+export function parkWaitersQuery(
+  { queueJobs, queueBatches, queueWaits }: TablesOfBatches,
+  flowId: number,
+): SQL {
+  return sql`
+    with waits as materialized (
+      select w.job_id as id, w.queue, count(*) as open from ${queueBatches} as b
+      join ${queueWaits} as w on w.batch_id = b.id
+      where b.flow_id = ${flowId}::int8 and b.ended_at is null and w.policy in ('run', 'cancel')
+      group by w.job_id, w.queue
+    ),
+    live as materialized (
+      select i.id, i.queue, i.open from waits as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.id
+      order by j.id for no key update of j
+    )
+    update ${queueJobs} as j
+    set blockers = case when j.worker_id is null then i.open::int4 else j.blockers end,
+      run_at = case when j.worker_id is null then 'infinity' else j.run_at end
+    from live as i where j.queue = i.queue and j.id = i.id
+    returning j.id`;
+}

@@ -1,0 +1,47 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+/**
+ * Opens those batches of a flow again that have discarded or cancelled members with results; returns the ids
+ * of these members, by state. Nothing of the flow is to be cancelled any more.
+ *
+ * **Under concurrency.** It locks the batches of the flow in the order of their ids, as a fold does, and
+ * waits for one that is under way. The members are to be put back in the same transaction, which tallies
+ * them. An empty tally lets a fold end a batch of which none could be put back.
+ */
+export async function reopenBatches(
+  tx: Executor,
+  tables: TablesOfBatches,
+  flowId: number,
+): Promise<{ readonly discarded: readonly number[]; readonly cancelled: readonly number[] }> {
+  const rows = await queryRows(tx, tables, reopenBatchesQuery(tables, flowId), { entry: BATCHES_ENTRY });
+  const of = (state: string) => rows.filter((row) => row.state === state).map((row) => Number(row.job_id));
+  return { discarded: of('discarded'), cancelled: of('cancelled') };
+}
+
+export function reopenBatchesQuery(
+  { queueBatches, queueTallies, queueResults }: TablesOfBatches,
+  flowId: number,
+): SQL {
+  return sql`
+    with locked as materialized (
+      select b.id from ${queueBatches} as b where b.flow_id = ${flowId}::int8
+      order by b.id for no key update
+    ),
+    members as materialized (
+      select r.job_id, r.batch_id, r.state from ${queueResults} as r
+      where r.batch_id = any(array(select id from locked)) and r.state in ('discarded', 'cancelled')
+    ),
+    tallied as (
+      insert into ${queueTallies} (batch_id) select distinct batch_id from members
+    ),
+    reopened as (
+      update ${queueBatches} as b
+      set cancel_reason = null,
+        ended_at = case when b.id in (select batch_id from members) then null else b.ended_at end
+      where b.id = any(array(select id from locked))
+        and (b.cancel_reason is not null or b.id in (select batch_id from members))
+    )
+    select m.job_id, m.state from members as m order by m.job_id`;
+}

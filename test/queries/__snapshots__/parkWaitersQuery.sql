@@ -1,0 +1,16 @@
+    with waits as materialized (
+      select w.job_id as id, w.queue, count(*) as open from "queue_batches" as b
+      join "queue_waits" as w on w.batch_id = b.id
+      where b.flow_id = $1::int8 and b.ended_at is null and w.policy in ('run', 'cancel')
+      group by w.job_id, w.queue
+    ),
+    live as materialized (
+      select i.id, i.queue, i.open from waits as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
+      order by j.id for no key update of j
+    )
+    update "queue_jobs" as j
+    set blockers = case when j.worker_id is null then i.open::int4 else j.blockers end,
+      run_at = case when j.worker_id is null then 'infinity' else j.run_at end
+    from live as i where j.queue = i.queue and j.id = i.id
+    returning j.id
+-- $1 = 42
