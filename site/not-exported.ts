@@ -28,6 +28,9 @@ export const NOT_EXPORTED = [
   'UniqueOptions',
   // Of what is derived from definitions.
   'AddedBy',
+  'EndsOf',
+  'OutputOf',
+  'OutputsOf',
   'DefinedJob',
   'ExecutorOf',
   'EveryKind',

@@ -175,6 +175,7 @@ export type {
   ChildEntry,
   ChildOptions,
   Children,
+  ChildSettings,
   ParentCounts,
 } from './features/workflows/job/child.ts';
 export { defineSignal, type SignalDefinition } from './features/workflows/job/define-signal.ts';
