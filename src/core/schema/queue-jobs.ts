@@ -77,8 +77,8 @@ export type JobsTable<
  * The widest columns come first: Postgres pads each to its alignment, and a claim copies the whole row.
  *
  * The columns of single features are null when the feature is unused, which takes no room: `group_key` and
- * `cost` belong to limits, `waiting_key` is the key that a job has until its first claim. `batch_id` and
- * `blockers` are for jobs that wait for jobs; nothing writes them yet.
+ * `cost` belong to limits, `waiting_key` is the key that a job has until its first claim. `batch_id` is
+ * that of the set of jobs for whose end something waits, `blockers` for how many such sets a job waits.
  */
 export function defineJobsTable<
   TName extends string,
