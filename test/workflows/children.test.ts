@@ -90,11 +90,19 @@ async function openBatches(): Promise<number> {
 describe('a child', () => {
   test('returns its output to the job that waits for it', async () => {
     let runs = 0;
-    await start(async ({ step }) => {
-      runs++;
-      const one = await step.enqueue('one', child, 4);
-      return [await step.waitForJob(one), one.id > 0];
+    const ended = handle(child, async ({ payload }) => {
+      // Otherwise the parent may find that it has ended, and not wait.
+      await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+      return payload * 10;
     });
+    await start(
+      async ({ step }) => {
+        runs++;
+        const one = await step.enqueue('one', child, 4);
+        return [await step.waitForJob(one), one.id > 0];
+      },
+      [ended],
+    );
     const id = await enqueue();
     expect(await outputOf(id)).toEqual([40, true]);
     expect(runs).toBe(2);
@@ -389,7 +397,17 @@ describe('without a worker', () => {
 
   test('drain goes on until the parents have ended, too', async () => {
     const ids = [await enqueue(), await enqueue()];
-    const result = await drain(database.db, { queue, handlers: family, deadlineMs: 20_000 });
+    const parents = async () =>
+      await database.client`select from queue_jobs where kind = 'parent' and blockers > 0 and worker_id is null`;
+    const handlers = [
+      ...family.slice(0, 1),
+      handle(child, async ({ payload }) => {
+        // Otherwise a parent may find that its children have ended, and not wait.
+        await until(async () => (await parents()).length === 2);
+        return payload * 10;
+      }),
+    ];
+    const result = await drain(database.db, { queue, handlers, deadlineMs: 100_000 });
     expect(result).toMatchObject({ completed: 6, snoozed: 2, empty: true });
     for (const id of ids) expect(await outputOf(id)).toEqual([10, 20]);
   });

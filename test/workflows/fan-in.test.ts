@@ -107,28 +107,28 @@ test('no parent misses the end of its children in several workers with killed co
   expect(row).toEqual({ children: 2_400, open: 0, wrong: 0 });
 });
 
-describe('two connections', () => {
-  /** A parent that waits for two children, none of which has run. */
-  async function waitingParent(): Promise<{ id: number; children: readonly number[] }> {
-    const worker = createWorker(database.db, {
-      queue,
-      handlers: [
-        handle(parent, async ({ step }) => {
-          const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 2 }]);
-          return await step.all('outputs', all);
-        }),
-      ],
-      log: false,
-    });
-    onTestFinished(() => worker.stop());
-    await worker.start();
-    const { id } = await queue.enqueue(database.db, parent);
-    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
-    await worker.stop();
-    const [enqueued] = await queue.workflows.steps(database.db, id);
-    return { id, children: (enqueued?.output as { ids: number[] } | undefined)?.ids ?? [] };
-  }
+/** A parent that waits for two children, none of which has run. */
+async function waitingParent(): Promise<{ id: number; children: readonly number[] }> {
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(parent, async ({ step }) => {
+        const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 2 }]);
+        return await step.all('outputs', all);
+      }),
+    ],
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  const { id } = await queue.enqueue(database.db, parent);
+  await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+  await worker.stop();
+  const [enqueued] = await queue.workflows.steps(database.db, id);
+  return { id, children: (enqueued?.output as { ids: number[] } | undefined)?.ids ?? [] };
+}
 
+describe('two connections', () => {
   test('that end the last two members at once: the second to be counted makes the parent due', async () => {
     const { id, children } = await waitingParent();
     let commit = () => {};
@@ -196,27 +196,49 @@ describe('two connections', () => {
   });
 });
 
-test('a row of a parent that is locked for a while holds up no other', async () => {
-  await startWorkers(1);
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
+describe('a parent that cannot be made due', () => {
+  /** Two parents whose children have ended, while something keeps the row of the first from changing. */
+  async function endBoth(): Promise<readonly [kept: number, other: number]> {
+    const [kept, other] = [await waitingParent(), await waitingParent()];
+    return [kept.id, other.id];
+  }
+
+  test('because its row is locked holds up no other', async () => {
+    const [kept, other] = await endBoth();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    onTestFinished(release);
+    const locking = new Promise<void>((resolve, reject) => {
+      database.db
+        .transaction(async (tx) => {
+          await tx.execute(sql`select from queue_jobs where id = ${kept} for no key update`);
+          resolve();
+          await held;
+        })
+        .catch(reject);
+    });
+    await locking;
+    await startWorkers(1);
+    const ended = async (id: number) => await queue.waitFor(database.db, parent, id, { timeoutMs: 60_000 });
+    expect(await ended(other)).toMatchObject({ state: 'completed', output: '1,2' });
+    release();
+    expect(await ended(kept)).toMatchObject({ state: 'completed', output: '1,2' });
   });
-  onTestFinished(release);
-  const [locked, free] = (await queue.enqueueMany(database.db, parent, [{}, {}])).map(({ id }) => id);
-  const locking = new Promise<void>((resolve, reject) => {
-    database.db
-      .transaction(async (tx) => {
-        await tx.execute(sql`select from queue_jobs where id = ${locked} for no key update`);
-        resolve();
-        await held;
-      })
-      .catch(reject);
+
+  test('because its row refuses the change holds up no other', async () => {
+    const [kept, other] = await endBoth();
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+      create trigger refuse before update on queue_jobs for each row when (old.id = ${kept})
+        execute function refuse()`);
+    const drop = 'drop trigger if exists refuse on queue_jobs; drop function if exists refuse()';
+    onTestFinished(async () => void (await database.client.unsafe(drop)));
+    await startWorkers(1);
+    const ended = async (id: number) => await queue.waitFor(database.db, parent, id, { timeoutMs: 60_000 });
+    expect(await ended(other)).toMatchObject({ state: 'completed', output: '1,2' });
+    await database.client.unsafe(drop);
+    expect(await ended(kept)).toMatchObject({ state: 'completed', output: '1,2' });
   });
-  await locking;
-  const record = await queue.waitFor(database.db, parent, Number(free), { timeoutMs: 60_000 });
-  expect(record).toMatchObject({ state: 'completed', output: expected });
-  release();
-  const other = await queue.waitFor(database.db, parent, Number(locked), { timeoutMs: 60_000 });
-  expect(other).toMatchObject({ state: 'completed', output: expected });
 });

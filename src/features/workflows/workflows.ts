@@ -299,7 +299,7 @@ export class Workflows implements ContextFeature {
    * A job with `onFailure: 'run'` that is not part of it, like the last of a batch, runs all the same.
    * Returns whether there was anything to end.
    *
-   * Under concurrency: it waits for nobody. A job that ends by itself meanwhile has ended so.
+   * Under concurrency: it waits for no lock. A job that ends by itself meanwhile keeps that end.
    */
   async cancelFlow(db: Executor, id: number, reason = 'The flow was cancelled'): Promise<boolean> {
     checkExecutor('cancelFlow', db);

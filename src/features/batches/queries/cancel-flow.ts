@@ -6,7 +6,7 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * Says that all members of a flow's open batches are to end; returns how many batches are open. Workers ask
  * for the end of the members once this commits.
  *
- * **Under concurrency.** It adds tallies, and so waits for nobody and holds up nobody.
+ * **Under concurrency.** It adds tallies, and so neither waits nor holds up others.
  */
 export async function cancelFlow(
   db: Executor,

@@ -18,7 +18,7 @@ export interface MissingMembers {
  * completed; of the others nothing is known, and they count as failed. `undefined`: it has ended.
  *
  * **Under concurrency.** A plain read. A member leaves the table in the commit that adds its tally, so in one
- * snapshot each is live, tallied, counted or missing; and what is missing stays so until someone counts it.
+ * snapshot each is live, tallied, counted or missing; and what is missing stays so until it is counted.
  */
 export async function countBatch(
   db: Runner,

@@ -38,12 +38,12 @@ const MOST = 10_000;
 /**
  * Counts tallies, and makes due what waited for the batches that end by them, in one statement.
  *
- * **Under concurrency.** A batch that another fold has locked is left to it; whoever folds next takes what it
- * did not see. It locks first batches, then the jobs that it makes due, both in the order of their ids. Who
- * ends a member holds rows of jobs and asks for no batch, so no circle of waits can arise. A batch ends once,
- * in the commit that makes those due who wait for it: a crash before that leaves the tallies to the next
- * fold. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which would test
- * the version before it.
+ * **Under concurrency.** A batch that another fold has locked is left to it; the next fold takes what it
+ * did not see. It locks first batches, then the jobs that it makes due, both in the order of their ids. A
+ * statement that ends a member holds rows of jobs and asks for no batch, so no circle of waits can arise. A
+ * batch ends once, in the commit that makes those due who wait for it: a crash before that leaves the tallies
+ * to the next fold. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which
+ * would test the version before it.
  */
 export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fold): Promise<Folded> {
   const [row] = await queryRows(db, tables, foldTalliesQuery(tables, fold), { entry: BATCHES_ENTRY });

@@ -8,7 +8,7 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * Makes batches of so many members each, which the same transaction is to insert; returns their ids, in
  * order. With `asFlow` they are one flow, whose id is that of the last.
  *
- * **Under concurrency.** Nobody else sees them before the transaction commits.
+ * **Under concurrency.** No other transaction sees them before the transaction commits.
  */
 export async function openBatches(
   tx: Executor,

@@ -5,7 +5,7 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 /**
  * Says how many members the same transaction has inserted into a batch that it has made.
  *
- * **Under concurrency.** Nobody else sees the batch before the transaction commits.
+ * **Under concurrency.** No other transaction sees the batch before the transaction commits.
  */
 export async function sealBatch(
   tx: Executor,

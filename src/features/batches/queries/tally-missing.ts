@@ -6,7 +6,7 @@ import type { MissingMembers } from './count-batch.ts';
 /**
  * Says that a batch was recounted, and adds a tally for members that were missing.
  *
- * **Under concurrency.** It does so only where nobody has recounted the batch since that count, so of two
+ * **Under concurrency.** It does so only where the batch was not recounted since that count, so of two
  * recounts one adds them. It waits for a fold of the batch, which takes a moment.
  */
 export async function tallyMissing(

@@ -34,7 +34,7 @@ export type BatchesTable<
 
 /**
  * `queue_batches`: counted sets of jobs, for whose end others wait. A member bears the id in
- * `queue_jobs.batch_id`. Only a fold writes here: who ends a member adds a tally (`queue_tallies`), so many
+ * `queue_jobs.batch_id`. Only a fold writes here: what ends a member adds a tally (`queue_tallies`), so many
  * members may end at once and none waits for another.
  *
  * - `pending` is how many members have not ended, but for those whose tallies are not folded yet; `failed` is

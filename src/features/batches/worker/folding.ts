@@ -5,8 +5,8 @@ import { jitter } from '../../../core/time/jitter.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
-import { isAboutLocks } from '../../../core/worker/base/refusal.ts';
-import { endMembers } from '../queries/end-members.ts';
+import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import { type EndMembers, endMembers } from '../queries/end-members.ts';
 import { findMembers } from '../queries/find-members.ts';
 import { findTallied } from '../queries/find-tallied.ts';
 import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
@@ -21,7 +21,7 @@ export interface FoldingOptions {
   readonly wake: (queue: string) => void;
 }
 
-/** How often it looks for tallies that nobody has told it of. */
+/** How often it looks for tallies that it was not told of. */
 const LOOK_EVERY_MS = 1_000;
 /** Before it folds again what another has locked, at first and at most. */
 const FIRST_BUSY_MS = 5;
@@ -105,7 +105,8 @@ export class Folding implements BackgroundPart {
       if (ids === undefined || folded.unwanted.length > 0) await this.#endMembers();
       return folded.busy;
     } catch (error) {
-      if (isAboutLocks(error) && ids?.length !== 1) return await this.#foldOneByOne(ids);
+      // A row is locked, or refuses the change: the other batches must not wait for that.
+      if (!isAboutTheServer(error) && ids?.length !== 1) return await this.#foldOneByOne(ids);
       if (isAboutLocks(error)) return ids ?? [];
       events.emit('error', { error, during: COUNTING });
       // The next look finds them.
@@ -125,7 +126,6 @@ export class Folding implements BackgroundPart {
     }
   }
 
-  /** The row of a job that one of them would make due is locked: the others must not wait for that. */
   async #foldOneByOne(ids: readonly number[] | undefined): Promise<readonly number[]> {
     const { db, tables, events } = this.#options;
     const locked: number[] = [];
@@ -154,7 +154,11 @@ export async function moveOn(
   }
 }
 
-/** Asks for the end of the live members of batches; returns the queues of those. */
+/**
+ * Asks for the end of the live members of batches; returns the queues of those.
+ *
+ * @throws what the database says of a row that refuses it, once all others were asked
+ */
 export async function endAllMembers(
   db: Runner,
   tables: TablesOfBatches,
@@ -165,12 +169,37 @@ export async function endAllMembers(
   if (batchIds.length === 0) return queues;
   for (;;) {
     let asked = 0;
+    const refusals: unknown[] = [];
     for (const [queue, ids] of await findMembers(db, tables, batchIds, MEMBERS)) {
-      const some = await endMembers(db, tables, { queue, ids, channel });
+      const some = await endSome(db, tables, { queue, ids, channel }, refusals);
       if (some > 0) queues.add(queue);
       asked += some;
     }
-    // What is left is locked.
-    if (asked === 0) return queues;
+    if (asked > 0) continue;
+    // What is left is locked, or refuses.
+    if (refusals.length > 0) throw refusals[0];
+    return queues;
+  }
+}
+
+/** Where a row among them refuses, it asks each half: the others must not live on for that one. */
+async function endSome(
+  db: Runner,
+  tables: TablesOfBatches,
+  end: EndMembers,
+  refusals: unknown[],
+): Promise<number> {
+  const { ids } = end;
+  try {
+    return await endMembers(db, tables, end);
+  } catch (error) {
+    if (isAboutTheServer(error)) throw error;
+    if (ids.length === 1) {
+      refusals.push(error);
+      return 0;
+    }
+    const half = Math.ceil(ids.length / 2);
+    const first = await endSome(db, tables, { ...end, ids: ids.slice(0, half) }, refusals);
+    return first + (await endSome(db, tables, { ...end, ids: ids.slice(half) }, refusals));
   }
 }

@@ -19,8 +19,8 @@ const SHARE = 1 / 100;
 
 /**
  * Looks after batches once a minute: counts anew those that nothing has changed for a while, since members
- * may be gone that nobody has tallied; asks again for the end of members that were locked; deletes batches
- * that nobody needs any more.
+ * may be gone without a tally; asks again for the end of members that were locked; deletes batches
+ * that are no longer needed.
  */
 export class Recounting implements BackgroundPart {
   readonly #db: Runner;
