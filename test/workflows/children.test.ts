@@ -87,6 +87,12 @@ async function openBatches(): Promise<number> {
   return row?.n;
 }
 
+/** Whether a job waits for this batch. */
+async function waitedFor(batchId: number): Promise<boolean> {
+  const [row] = await database.client`select waiting from queue_batches where id = ${batchId}`;
+  return row?.waiting !== null;
+}
+
 describe('a child', () => {
   test('returns its output to the job that waits for it', async () => {
     let runs = 0;
@@ -308,6 +314,70 @@ describe('many children', () => {
     ]);
   });
 
+  test('that are waited for side by side: one that has ended hides no wait for another', async () => {
+    let goOn = () => {};
+    const gate = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const gated = handle(child, async ({ payload }) => {
+      if (payload === 1) await gate;
+      return payload * 10;
+    });
+    await start(
+      async ({ step }) => {
+        const open = await step.enqueue('open', child, 1);
+        const ended = await step.enqueue('ended', child, 2);
+        const look = async () => {
+          await step.run('look', async () => {
+            await until(async () => (await queue.find(database.db, ended.id))?.state === 'completed');
+            await until(async () => (await waitedFor(open.batchId)) && (await openBatches()) === 1);
+          });
+          return await step.waitForJob(ended);
+        };
+        return await Promise.all([step.waitForJob(open), look()]);
+      },
+      [gated],
+    );
+    const id = await enqueue();
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    goOn();
+    expect(await outputOf(id)).toEqual([10, 20]);
+  });
+
+  test('that are waited for in two ways: each goes on as soon as what it waits for has ended', async () => {
+    const gates = new Map<number, () => void>();
+    const gated = handle(child, async ({ payload }) => {
+      await new Promise<void>((resolve) => gates.set(payload, resolve));
+      return payload * 10;
+    });
+    await start(
+      async ({ step }) => {
+        const one = await step.enqueue('one', child, 1);
+        const two = await step.enqueue('two', child, 2);
+        const three = await step.enqueue('three', child, 3);
+        const late = async () => {
+          await step.run('look', () => until(async () => await waitedFor(one.batchId)));
+          return await step.all('both', [two, three]);
+        };
+        const first = async () => {
+          const output = await step.waitForJob(one);
+          return await step.run('one has ended', () => output);
+        };
+        return await Promise.all([first(), late()]);
+      },
+      [gated],
+    );
+    const id = await enqueue();
+    await until(async () => gates.size === 3 && (await queue.find(database.db, id))?.state === 'waiting');
+    gates.get(1)?.();
+    await until(async () =>
+      (await queue.workflows.steps(database.db, id)).some(({ name }) => name === 'one has ended'),
+    );
+    gates.get(2)?.();
+    gates.get(3)?.();
+    expect(await outputOf(id)).toEqual([10, [20, 30]]);
+  });
+
   test('may be none', async () => {
     await start(async ({ step }) => await step.all('outputs', await step.enqueueMany('all', child, [])));
     expect(await outputOf(await enqueue())).toEqual([]);
@@ -399,11 +469,13 @@ describe('without a worker', () => {
     const ids = [await enqueue(), await enqueue()];
     const parents = async () =>
       await database.client`select from queue_jobs where kind = 'parent' and blockers > 0 and worker_id is null`;
+    let bothWait: Promise<unknown> | undefined;
     const handlers = [
       ...family.slice(0, 1),
       handle(child, async ({ payload }) => {
-        // Otherwise a parent may find that its children have ended, and not wait.
-        await until(async () => (await parents()).length === 2);
+        // Otherwise a parent may find that its children have ended, and not wait. Asked once: later one runs.
+        bothWait ??= until(async () => (await parents()).length === 2);
+        await bothWait;
         return payload * 10;
       }),
     ];

@@ -17,7 +17,9 @@ export interface WaitForBatches extends HeldJob {
  *
  * **Under concurrency.** It locks the batches in the order of their ids, then the job, as a fold does. A fold
  * that came first has counted, and it is seen here; one that comes later finds for how many batches the job
- * waits, and makes it due.
+ * waits, and makes it due. A handler may wait for several things side by side: the one that needs the fewest
+ * batches decides when it runs again, and one that has ended leaves the others as they are. What is left of
+ * an earlier wait makes it run early, and wait again.
  *
  * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
  */
@@ -59,7 +61,9 @@ export function waitForBatchesQuery(
       from locked
     ),
     holder as (
-      update ${queueJobs} as j set blockers = nullif(waits.open, 0)::int4 from waits
+      update ${queueJobs} as j
+      set blockers = case when waits.open > 0 then least(j.blockers, waits.open) else j.blockers end::int4
+      from waits
       where ${isStillHeld(holder, { id, fence })}
       returning j.id
     )
