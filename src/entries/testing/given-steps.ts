@@ -16,7 +16,7 @@ import type {
   EnqueuedChildren,
   KnownStep,
   StepStore,
-} from '../../features/workflows/worker/step-run.ts';
+} from '../../features/workflows/worker/attempt-steps.ts';
 
 /** A signal for `runHandler`, made by {@link sent}. */
 export interface GivenSignal {

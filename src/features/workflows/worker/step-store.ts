@@ -15,8 +15,8 @@ import { findSteps } from '../queries/find-steps.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
 import { recordOneStep } from '../queries/record-one-step.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
+import type { StepStore } from './attempt-steps.ts';
 import type { StepRecorder } from './step-recorder.ts';
-import type { StepStore } from './step-run.ts';
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;

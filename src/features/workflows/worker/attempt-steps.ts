@@ -1,0 +1,397 @@
+import type { JobDefinition } from '../../../core/job/definition.ts';
+import { describeThrown } from '../../../core/job/describe-error.ts';
+import { checkText, MAX_NAME_BYTES, utf8Bytes } from '../../../core/job/limits.ts';
+import type { NewJob } from '../../../core/job/new-job.ts';
+import { toStoredJson } from '../../../core/job/stored-json.ts';
+import { type AsyncContext, asyncContext, nextTurn } from '../../../core/runtime.ts';
+import type { Transaction } from '../../../core/sql/executor.ts';
+import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
+import { LeaseLostError, NonRetryableError, QueueError } from '../../../errors.ts';
+import type { MemberEnd } from '../../batches/queries/find-ends.ts';
+import type { Waited } from '../../batches/queries/find-waited.ts';
+import type { WaitForBatches } from '../../batches/queries/wait-for-batches.ts';
+import type { ChildEntry } from '../job/child.ts';
+import type { StepInfo, StepOptions } from '../job/step.ts';
+import {
+  DuplicateStepError,
+  NestedStepError,
+  StepFailedError,
+  StepLimitError,
+  StepMismatchError,
+} from '../job/step-errors.ts';
+import type { StepEnd, StepObservation, StepObserver } from '../job/step-observer.ts';
+import type { FoundStep } from '../queries/find-steps.ts';
+import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
+import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
+import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
+
+/** A step that was recorded before. One that only a test has given may be of any kind. */
+export interface KnownStep extends Omit<FoundStep, 'kind'> {
+  readonly kind: StepKind | undefined;
+}
+
+/** How the steps of one attempt reach the database. */
+export interface StepStore {
+  find(): Promise<readonly KnownStep[]>;
+  /** `undefined`: the job is no longer held. */
+  record(step: StepToRecord): Promise<RecordedStep | undefined>;
+  /** The same in a transaction of the handler's. */
+  recordIn(tx: Transaction, step: StepToRecord): Promise<RecordedStep | undefined>;
+  /** `undefined`: the job is no longer held. */
+  receive(signal: SignalToReceive): Promise<Received | undefined>;
+  /** Checks jobs that are to be enqueued. */
+  check(job: JobDefinition, entries: readonly ChildEntry<JobDefinition>[]): Promise<readonly NewJob[]>;
+  /** Inserts and records them; `undefined`: the job is no longer held. */
+  enqueue(children: ChildrenToEnqueue): Promise<EnqueuedChildren | undefined>;
+  /** Whether there is something to wait for; `undefined`: the job is no longer held. */
+  waitFor(wait: WaitForBatches): Promise<boolean | undefined>;
+  /** How the members of batches have ended. */
+  ends(batchIds: readonly number[], kind?: string): Promise<readonly MemberEnd[]>;
+  /** What the job has waited for before it began. */
+  waited(): Promise<Waited>;
+}
+
+/** Jobs to enqueue as children of a job. */
+export interface ChildrenToEnqueue {
+  readonly step: string;
+  readonly jobs: readonly NewJob[];
+  readonly entries: readonly ChildEntry<JobDefinition>[];
+  readonly detached: boolean;
+  /** What is recorded of them in the transaction that inserts them. */
+  toStep(children: EnqueuedChildren): StepToRecord;
+}
+
+/** The same, enqueued. */
+export interface EnqueuedChildren {
+  readonly batch: number;
+  readonly ids: readonly number[];
+}
+
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+const MAX_STEPS = 10_000;
+const MAX_TRACE = 200;
+/** The step that says that a job is being undone, and the names of what undoes others. */
+export const UNDO = 'undo';
+
+/** The step whose function the current code is part of. Asked for once: a browser has none. */
+let insideSteps: AsyncContext<string> | undefined;
+
+export type Run<T> = (info: StepInfo) => T | Promise<T>;
+export type RunIn<T> = (tx: Transaction) => Promise<T>;
+
+/**
+ * The steps of one attempt, whatever they do: their names, what earlier attempts have recorded of them, and
+ * the end of the attempt once all that is left of the handler waits. It reads what is recorded when the first
+ * step begins.
+ */
+export class AttemptSteps {
+  readonly attempt: AttemptAddedTo;
+  readonly store: StepStore;
+  readonly #observer: StepObserver | undefined;
+  /** Of the steps that are observed, by their names. */
+  readonly #observations = new Map<string, StepObservation>();
+  readonly #inside: AsyncContext<string> | undefined;
+  readonly #names = new Set<string>();
+  /** How many signals this job has received, or waits for, by their name. */
+  readonly taken = new Map<string, number>();
+  #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
+  /** When the memo was read, by the monotonic clock. */
+  #readMs = 0;
+  #recorded = 0;
+  /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
+  #active = 0;
+  /** When the waits are over, by the monotonic clock. */
+  readonly #waits: number[] = [];
+  #isUndoing = false;
+  /** The attempt is over, because all that was left of the handler waited. */
+  #isParked = false;
+
+  constructor(attempt: AttemptAddedTo, store: StepStore, observer?: StepObserver) {
+    insideSteps ??= asyncContext<string>();
+    this.#inside = insideSteps;
+    this.attempt = attempt;
+    this.store = store;
+    this.#observer = observer;
+  }
+
+  /** From now on steps are begun although the job is to end. */
+  beginUndoing(): void {
+    this.#isUndoing = true;
+  }
+
+  /** The observation of a step is over. */
+  endObservation(name: string): void {
+    this.#observations.get(name)?.end('done');
+  }
+
+  /**
+   * One step, from its name on.
+   *
+   * @param ends when its observation does: with `run`, or later, by what that returns
+   */
+  async step<T>(
+    name: string,
+    kind: StepKind,
+    run: (found: KnownStep | undefined) => Promise<T>,
+    ends: 'with it' | 'later' = 'with it',
+  ): Promise<T> {
+    checkText('The name of a step', name, MAX_NAME_BYTES);
+    const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
+    if (isUndo && !this.#isUndoing)
+      throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
+    // Left behind by waits beside it: it goes on in the next run.
+    if (this.#isParked) return await new Promise(() => undefined);
+    const outer = this.#inside?.getStore();
+    const { job } = this.attempt;
+    if (outer !== undefined) throw new NestedStepError(job.kind, name, outer);
+    if (this.#names.has(name)) throw new DuplicateStepError(job.kind, name);
+    this.#names.add(name);
+    return await this.busy(async () => {
+      this.attempt.checkOpen();
+      const memo = await this.read();
+      const found = memo.get(name);
+      if (found?.kind !== undefined && found.kind !== kind) {
+        throw new StepMismatchError(job.kind, name, found.kind, kind);
+      }
+      if (!isOver(found) && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
+      const attempt = found === undefined || found.error === null ? 1 : found.attempts + 1;
+      const isReplayed = isOver(found) || (kind === 'sleep' && (this.leftMs(found) ?? 1) <= 0);
+      if (this.#observer === undefined || isReplayed) return await run(found);
+      const observation = this.#observer.begin({
+        job: { id: job.id, kind: job.kind, queue: job.queue, attempt: job.attempt },
+        name,
+        kind,
+        attempt,
+        signal: this.attempt.signal,
+      });
+      this.#observations.set(name, observation);
+      try {
+        const value = await observation.run(() => run(found));
+        if (ends === 'with it') observation.end(endOf(kind, value));
+        return value;
+      } catch (error) {
+        observation.end('failed', error);
+        throw error;
+      }
+    });
+  }
+
+  /** What an observer leaves with the row of a step. */
+  traceOf(name: string): string | undefined {
+    const trace = this.#observations.get(name)?.trace;
+    return trace === undefined || trace.length > MAX_TRACE ? undefined : trace;
+  }
+
+  /** @throws why no new step is to begin: the job is to end, or is being undone */
+  #checkWanted(undoneFor: StepErrorRecord | null | undefined): void {
+    this.attempt.signal.throwIfAborted();
+    if (undoneFor === null || undoneFor === undefined) return;
+    throw new NonRetryableError(undoneFor.message);
+  }
+
+  /** What goes on meanwhile is not left behind by waits beside it. */
+  async busy<T>(task: () => Promise<T>): Promise<T> {
+    this.#active++;
+    try {
+      return await task();
+    } finally {
+      this.#active--;
+      this.#parkWhenIdle();
+    }
+  }
+
+  /** What earlier attempts have recorded, by the names of the steps. */
+  read(): Promise<ReadonlyMap<string, KnownStep>> {
+    this.#memo ??= this.#readNow();
+    return this.#memo;
+  }
+
+  async #readNow(): Promise<ReadonlyMap<string, KnownStep>> {
+    this.#readMs = performance.now();
+    const steps = isFirstClaim(this.attempt) ? [] : await this.store.find();
+    for (const { kind, signal, output } of steps) {
+      if (kind !== 'signal' || signal === null || output === undefined) continue;
+      this.taken.set(signal, (this.taken.get(signal) ?? 0) + 1);
+    }
+    this.#recorded = steps.length;
+    // They are in the order in which they began.
+    const trace = steps.findLast((step) => step.trace !== null)?.trace;
+    if (trace !== undefined && trace !== null) this.#observer?.resume(trace);
+    return new Map(steps.map((step) => [step.name, step]));
+  }
+
+  /** What a step that is over has returned. @throws StepFailedError when it has failed for good */
+  outputOf({ name, error, attempts, output }: KnownStep): unknown {
+    if (error === null) return output;
+    throw new StepFailedError(this.attempt.job.kind, name, attempts, error);
+  }
+
+  /** Calls the function of a step; counts its failures where they are bounded. */
+  async tried<T>(
+    name: string,
+    { attempts, timeoutMs }: Pick<StepOptions<T>, 'attempts' | 'timeoutMs'>,
+    found: KnownStep | undefined,
+    run: Run<T>,
+  ): Promise<T> {
+    const startMs = performance.now();
+    try {
+      return await this.#called(name, timeoutMs, run);
+    } catch (error) {
+      this.attempt.checkOpen();
+      // It was told to stop: that says nothing about the step.
+      if (attempts === undefined || this.attempt.signal.aborted) throw error;
+      const tried = (found?.attempts ?? 0) + 1;
+      const isLast = tried >= attempts || error instanceof NonRetryableError;
+      const { id, fence, kind } = this.attempt.job;
+      const record = describeThrown(error);
+      const recorded = await this.store.record({
+        id,
+        fence,
+        name,
+        kind: 'run',
+        error: record,
+        attempts: tried,
+        tookMs: performance.now() - startMs,
+        ended: isLast,
+      });
+      if (recorded === undefined) throw this.lost();
+      if (isLast) throw new StepFailedError(kind, name, tried, record, { cause: error });
+      throw error;
+    }
+  }
+
+  async #called<T>(name: string, timeoutMs: number | undefined, run: Run<T>): Promise<T> {
+    const { job } = this.attempt;
+    // What is undone because the job is cancelled must not be told to stop for that.
+    const signal = this.#isUndoing ? new AbortController().signal : this.attempt.signal;
+    const idempotencyKey = `${job.id}:${name}`;
+    const call = (signal: AbortSignal) => this.within(name, () => run({ signal, idempotencyKey }));
+    if (timeoutMs === undefined) return await call(signal);
+    const over = new AbortController();
+    const end = () => over.abort(signal.reason);
+    signal.addEventListener('abort', end);
+    const late = new QueueError(`The step '${name}' of '${job.kind}' took longer than ${timeoutMs} ms`);
+    const timer = setTimeout(() => over.abort(late), timeoutMs);
+    const aborted = new Promise<never>((_, reject) => {
+      over.signal.addEventListener('abort', () => reject(over.signal.reason));
+    });
+    try {
+      return await Promise.race([call(over.signal), aborted]);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  /** Calls something that is part of a step: no other step can begin in it. */
+  async within<T>(name: string, task: () => T | Promise<T>): Promise<T> {
+    return await (this.#inside === undefined ? task() : this.#inside.run(name, task));
+  }
+
+  /** Records a step that is over; returns its output as later attempts get it. @throws LeaseLostError */
+  async record({
+    name,
+    kind,
+    output,
+    startMs,
+    error,
+  }: {
+    readonly name: string;
+    readonly kind: StepKind;
+    readonly output: unknown;
+    readonly startMs: number;
+    readonly error?: StepErrorRecord;
+  }): Promise<unknown> {
+    const step = { ...this.toRecord(name, kind, output, startMs), error };
+    if ((await this.store.record(step)) === undefined) throw this.lost();
+    this.attempt.noteProgress();
+    return step.output === undefined ? undefined : JSON.parse(step.output);
+  }
+
+  /** Runs a step in a transaction that records it; as `record`. */
+  async transacted<T>(name: string, run: RunIn<T>): Promise<unknown> {
+    const startMs = performance.now();
+    const stored = await this.attempt.environment.db.transaction(async (tx) => {
+      const output = await this.within(name, () => run(tx));
+      const step = this.toRecord(name, 'transaction', output, startMs);
+      this.attempt.checkOpen();
+      if ((await this.store.recordIn(tx, step)) === undefined) throw this.lost();
+      return step.output;
+    });
+    this.attempt.noteProgress();
+    return stored === undefined ? undefined : JSON.parse(stored);
+  }
+
+  /** @throws StepLimitError for a large output, or a step too many */
+  toRecord(name: string, kind: StepKind, output: unknown, startMs: number): StepToRecord {
+    const { id, fence } = this.attempt.job;
+    const json = output === undefined ? undefined : toStoredJson(output);
+    if (json !== undefined && json.length > MAX_OUTPUT_BYTES / 4 && utf8Bytes(json) > MAX_OUTPUT_BYTES) {
+      throw new StepLimitError(
+        `The output of the step '${name}' has ${utf8Bytes(json)} bytes; 1 MB is the most. Store large data ` +
+          'elsewhere, and return where it is',
+      );
+    }
+    this.checkCount();
+    return { id, fence, name, kind, output: json, tookMs: performance.now() - startMs, ended: true };
+  }
+
+  /** @throws StepLimitError */
+  checkCount(): void {
+    if (++this.#recorded <= MAX_STEPS) return;
+    const { id, kind } = this.attempt.job;
+    throw new StepLimitError(
+      `Job ${id} ('${kind}') has ${MAX_STEPS} steps, which is the most. ` +
+        'Enqueue a job for each part of the work, or end this one and enqueue the next in complete(tx)',
+    );
+  }
+
+  /** What a step throws that could not be recorded. */
+  lost(): LeaseLostError {
+    const { kind, id } = this.attempt.job;
+    return new LeaseLostError(kind, id);
+  }
+
+  /** Never settles: nothing of the handler runs on, no `catch` and no `finally`. */
+  wait(name: string, leftMs: number | null): Promise<never> {
+    this.#observations.get(name)?.end('waiting');
+    this.#waits.push(leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs);
+    this.#active--;
+    this.#parkWhenIdle();
+    return new Promise(() => undefined);
+  }
+
+  #parkWhenIdle(): void {
+    if (this.#active === 0 && this.#waits.length > 0) void this.#park();
+  }
+
+  async #park(): Promise<void> {
+    // What goes on after a step that has just ended may begin another.
+    await nextTurn();
+    if (this.#active > 0 || this.#isParked) return;
+    this.#isParked = true;
+    const leftMs = Math.min(...this.#waits) - performance.now();
+    this.attempt.wait(leftMs === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(leftMs)));
+  }
+
+  /** In how long a step waits no longer; `undefined` where it has not begun to, or has no such time. */
+  leftMs(found: KnownStep | undefined): number | undefined {
+    return found?.leftMs === undefined ? undefined : found.leftMs - (performance.now() - this.#readMs);
+  }
+}
+
+export function isOver(found: KnownStep | undefined): found is KnownStep {
+  return found !== undefined && found.endedAt !== null;
+}
+
+function endOf(kind: StepKind, value: unknown): StepEnd {
+  return kind === 'signal' && value === undefined ? 'timed-out' : 'done';
+}
+
+/**
+ * Whether no attempt before this one can have recorded anything. A job's first fence is the time of its
+ * insert in milliseconds, and each claim adds one; its `createdAt` is never later than that time.
+ */
+function isFirstClaim({ job }: AttemptAddedTo): boolean {
+  return job.fence - 1 === job.createdAt.getTime();
+}

@@ -1,0 +1,229 @@
+import { checkDefinition, type JobDefinition } from '../../../core/job/definition.ts';
+import { describeThrown } from '../../../core/job/describe-error.ts';
+import { checkBoolean, checkObject } from '../../../core/job/limits.ts';
+import { shown } from '../../../core/job/shown.ts';
+import type { MemberEnd } from '../../batches/queries/find-ends.ts';
+import type {
+  Child,
+  ChildArguments,
+  ChildEnd,
+  ChildEntry,
+  ChildOptions,
+  Children,
+  ParentCounts,
+} from '../job/child.ts';
+import { ChildFailedError, StepLimitError } from '../job/step-errors.ts';
+import { type AttemptSteps, type EnqueuedChildren, isOver, type KnownStep } from './attempt-steps.ts';
+
+const MAX_CHILDREN = 10_000;
+const RESULT_GONE = 'its result is gone, so how it ended is not known';
+
+/** The jobs that one attempt enqueues, those that it waits for, and those that its job has waited for. */
+export class StepChildren {
+  readonly #steps: AttemptSteps;
+
+  constructor(steps: AttemptSteps) {
+    this.#steps = steps;
+  }
+
+  async enqueue(
+    name: string,
+    job: JobDefinition,
+    ...[payload, options = {}]: ChildArguments<JobDefinition>
+  ): Promise<Child<never>> {
+    const { detached, ...settings } = checkObject(`step '${name}': options`, options);
+    const { batch, ids } = await this.#enqueue(name, job, [{ ...settings, payload }], { detached });
+    // Of the kind that it was enqueued as.
+    return { id: Number(ids[0]), job: job as never, step: name, batchId: batch };
+  }
+
+  async enqueueMany(
+    name: string,
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+    options: ChildOptions = {},
+  ): Promise<Children<never>> {
+    const { batch, ids } = await this.#enqueue(name, job, entries, options);
+    // As in `enqueue`.
+    return { ids, job: job as never, step: name, batchId: batch };
+  }
+
+  async waitForJob(child: Child): Promise<never> {
+    const name = `${checkChild(child).step}: end`;
+    return (await this.#outputsOf(name, [child], ([output]) => output)) as never;
+  }
+
+  async all(name: string, children: Children | readonly Child[]): Promise<never> {
+    return (await this.#outputsOf(name, children, (outputs) => outputs)) as never;
+  }
+
+  async allEnded(name: string, children: Children | readonly Child[]): Promise<never> {
+    return await this.#steps.step(name, 'wait', async (found) => {
+      if (isOver(found)) return this.#steps.outputOf(found) as never;
+      const startMs = performance.now();
+      const ends = await this.#endsOf(name, found, children, false);
+      return (await this.#steps.record({ name, kind: 'wait', output: ends, startMs })) as never;
+    });
+  }
+
+  async parents(job: JobDefinition): Promise<never> {
+    checkDefinition('parents', job);
+    const { kind } = job;
+    return (await this.#steps.busy(async () => {
+      const { batchIds } = await this.#steps.store.waited();
+      return (await this.#steps.store.ends(batchIds, kind)).map(childEnd);
+    })) as never;
+  }
+
+  async parentCounts(): Promise<ParentCounts> {
+    const { total, failed } = await this.#steps.busy(() => this.#steps.store.waited());
+    return { total, completed: total - failed, failed };
+  }
+
+  async #enqueue(
+    name: string,
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+    { detached = false }: ChildOptions,
+  ): Promise<EnqueuedChildren> {
+    checkDefinition('step.enqueue', job);
+    if (job.keepResult === false) {
+      throw new TypeError(
+        `step '${name}': '${job.kind}' has keepResult: false, so nobody could learn how it ended; ` +
+          "write keepResult: 'outcome'",
+      );
+    }
+    checkBoolean(`step '${name}': detached`, detached);
+    if (!Array.isArray(entries)) throw new TypeError(`step '${name}': entries must be an array`);
+    if (entries.length > MAX_CHILDREN) {
+      throw new StepLimitError(
+        `The step '${name}' enqueues ${entries.length} jobs; ${MAX_CHILDREN} are the most. ` +
+          'Use queue.workflows.enqueueBatch in a step.transaction',
+      );
+    }
+    return await this.#steps.step(name, 'enqueue', async (found) => {
+      // Written below, in this shape.
+      if (isOver(found)) return this.#steps.outputOf(found) as EnqueuedChildren;
+      const startMs = performance.now();
+      const jobs = await this.#steps.store.check(job, entries);
+      const toStep = (children: EnqueuedChildren) => {
+        const step = this.#steps.toRecord(name, 'enqueue', children, startMs);
+        this.#steps.attempt.checkOpen();
+        return step;
+      };
+      const enqueued = await this.#steps.store.enqueue({ step: name, jobs, entries, detached, toStep });
+      if (enqueued === undefined) throw this.#steps.lost();
+      this.#steps.attempt.noteProgress();
+      return enqueued;
+    });
+  }
+
+  /** @param toStore what is recorded of their outputs */
+  async #outputsOf(
+    name: string,
+    children: Children | readonly Child[],
+    toStore: (outputs: readonly unknown[]) => unknown,
+  ): Promise<unknown> {
+    return await this.#steps.step(name, 'wait', async (found) => {
+      if (isOver(found)) {
+        // Written below, in these two shapes.
+        if (found.error !== null) throw childFailed(found.output as FailedChild);
+        return found.output;
+      }
+      const startMs = performance.now();
+      const ends = await this.#endsOf(name, found, children, true);
+      const failed = ends.find((end): end is FailedChild => end.state !== 'completed');
+      if (failed !== undefined) {
+        const error = childFailed(failed);
+        await this.#steps.record({
+          name,
+          kind: 'wait',
+          output: failed,
+          startMs,
+          error: describeThrown(error),
+        });
+        throw error;
+      }
+      const output = toStore(ends.map((end) => ('output' in end ? end.output : null)));
+      return await this.#steps.record({ name, kind: 'wait', output, startMs });
+    });
+  }
+
+  /** How children have ended, in their order; as long as they have not, this job waits. */
+  async #endsOf(
+    name: string,
+    found: KnownStep | undefined,
+    children: Children | readonly Child[],
+    failFast: boolean,
+  ): Promise<(ChildEnd & { readonly kind: string })[]> {
+    const { id, fence } = this.#steps.attempt.job;
+    const { batchIds, kinds } = idsOf(name, children);
+    const find = async () =>
+      new Map((await this.#steps.store.ends(batchIds)).map((end) => [end.id, childEnd(end)] as const));
+    // With failFast others may still run; one that has failed is there.
+    const hasFailed = () => failFast && [...ends.values()].some(({ state }) => state !== 'completed');
+    // It has waited before, so they have probably ended.
+    let ends = found === undefined ? new Map<number, ChildEnd>() : await find();
+    if (ends.size < kinds.size && !hasFailed()) {
+      const isOpen = await this.#steps.store.waitFor({ id, fence, batchIds, failFast });
+      if (isOpen === undefined) throw this.#steps.lost();
+      if (isOpen) {
+        if (found === undefined) await this.#recordWait(name);
+        return await this.#steps.wait(name, null);
+      }
+      ends = await find();
+    }
+    return [...kinds].flatMap(([id, kind]) => {
+      const end = ends.get(id);
+      if (end === undefined && hasFailed()) return [];
+      return [{ ...(end ?? { id, state: 'gone', reason: RESULT_GONE }), kind }];
+    });
+  }
+
+  /** That it waits, for those who look. */
+  async #recordWait(name: string): Promise<void> {
+    const { id, fence } = this.#steps.attempt.job;
+    this.#steps.checkCount();
+    const step = { id, fence, name, kind: 'wait', tookMs: 0, ended: false } as const;
+    if ((await this.#steps.store.record(step)) === undefined) throw this.#steps.lost();
+    this.#steps.attempt.noteProgress();
+  }
+}
+
+type FailedChild = Exclude<ChildEnd, { readonly state: 'completed' }> & { readonly kind: string };
+
+function childFailed({ id, kind, state, reason }: FailedChild): ChildFailedError {
+  return new ChildFailedError(id, kind, state, reason);
+}
+
+function childEnd({ id, state, output, message = 'no reason was given' }: MemberEnd): ChildEnd {
+  // What is stored has the type of what the handler returned.
+  return state === 'completed' ? { id, state, output: output as never } : { id, state, reason: message };
+}
+
+/** For callers without TypeScript. @throws TypeError */
+function checkChild(child: Child): Child {
+  const { id, step, batchId, job } = Object(child);
+  if (typeof id === 'number' && typeof step === 'string' && typeof batchId === 'number') {
+    checkDefinition('waitForJob', job);
+    return child;
+  }
+  throw new TypeError(`waitForJob takes what step.enqueue has returned, got ${shown(child)}`);
+}
+
+/** The batches of children, and the kinds of these by their ids, in their order. */
+function idsOf(
+  name: string,
+  children: Children | readonly Child[],
+): { readonly batchIds: readonly number[]; readonly kinds: ReadonlyMap<number, string> } {
+  if (Array.isArray(children)) {
+    const all = (children as readonly Child[]).map(checkChild);
+    const batchIds = [...new Set(all.map(({ batchId }) => batchId))];
+    return { batchIds, kinds: new Map(all.map(({ id, job }) => [id, job.kind])) };
+  }
+  const { ids, batchId, job } = checkObject(`step '${name}': children`, children as Children);
+  if (!Array.isArray(ids)) {
+    throw new TypeError(`step '${name}' takes what step.enqueueMany has returned, got ${shown(children)}`);
+  }
+  return { batchIds: [batchId], kinds: new Map(ids.map((id) => [id, job.kind])) };
+}
