@@ -178,12 +178,16 @@ export type {
   ChildSettings,
   ParentCounts,
 } from './features/workflows/job/child.ts';
-export { defineSignal, type SignalDefinition } from './features/workflows/job/define-signal.ts';
+export {
+  defineSignal,
+  type SignalDefinition,
+  type SignalInput,
+  type SignalValue,
+} from './features/workflows/job/define-signal.ts';
+export type { FirstOf, FirstOptions, FirstSource, FirstSources } from './features/workflows/job/first.ts';
 export { isFinal } from './features/workflows/job/is-final.ts';
 export type {
   OpenStep,
-  SignalInput,
-  SignalValue,
   Step,
   StepInfo,
   StepOptions,

@@ -33,7 +33,7 @@ export function stepState({ kind, hasOutput, hasFailed, endedAt }: StepFacts, li
   if (!live) return { text: 'left open', tone: 'plain' };
   if (hasFailed) return { text: 'to be tried again', tone: 'bad' };
   if (kind === 'sleep') return { text: 'sleeping', tone: 'later' };
-  return kind === 'signal' || kind === 'wait'
+  return kind === 'signal' || kind === 'wait' || kind === 'first'
     ? { text: 'waiting', tone: 'later' }
     : { text: 'open', tone: 'busy' };
 }

@@ -5,9 +5,8 @@ import { toStoredJson, UnstorableValueError } from '../../core/job/stored-json.t
 import type { MemberEnd } from '../../features/batches/queries/find-ends.ts';
 import type { Waited } from '../../features/batches/queries/find-waited.ts';
 import type { ChildEntry } from '../../features/workflows/job/child.ts';
-import type { SignalDefinition } from '../../features/workflows/job/define-signal.ts';
+import type { SignalDefinition, SignalInput } from '../../features/workflows/job/define-signal.ts';
 import { signalToStore } from '../../features/workflows/job/signal-value.ts';
-import type { SignalInput } from '../../features/workflows/job/step.ts';
 import type { Received, SignalToReceive } from '../../features/workflows/queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../../features/workflows/queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../../features/workflows/schema/queue-steps.ts';
@@ -109,7 +108,7 @@ export class GivenSteps implements StepStore {
   }
 
   async record({ name, kind, output, error, delayMs, until, ended }: StepToRecord): Promise<RecordedStep> {
-    if (kind === 'wait' && !ended) {
+    if ((kind === 'wait' || kind === 'first') && !ended) {
       this.#waiting.add(name);
       return { leftMs: undefined };
     }
@@ -130,14 +129,19 @@ export class GivenSteps implements StepStore {
     return await this.record(step);
   }
 
-  async receive({ name, signal, at, timeoutMs }: SignalToReceive): Promise<Received> {
+  async recordAndCancel(step: StepToRecord): Promise<RecordedStep> {
+    return await this.record(step);
+  }
+
+  async receive({ name, signal, at, timeoutMs, first }: SignalToReceive): Promise<Received> {
     const values = this.#signals.get(signal) ?? [];
     if (at >= values.length) {
       this.#waiting.add(name);
       return { type: 'waiting', leftMs: timeoutMs ?? null };
     }
-    const output = values[at];
-    this.#note({ name, kind: 'signal', signal, output, error: null, delayMs: undefined, until: undefined });
+    const output = first === undefined ? values[at] : { key: first, value: values[at] };
+    const kind = first === undefined ? 'signal' : 'first';
+    this.#note({ name, kind, signal, output, error: null, delayMs: undefined, until: undefined });
     return { type: 'received', value: output };
   }
 
@@ -166,6 +170,7 @@ export class GivenSteps implements StepStore {
   }
 
   #note(step: RunStep): void {
+    this.#waiting.delete(step.name);
     this.#recorded.set(step.name, step);
   }
 }

@@ -16,7 +16,7 @@
         trace, started_at, ended_at)
       select i.id, $10, step ->> 'name', step ->> 'kind', step -> 'output', step -> 'error',
         (step ->> 'attempts')::int2, i.fence,
-        coalesce((step ->> 'until')::timestamptz,
+        least((step ->> 'until')::timestamptz,
           statement_timestamp() + (step ->> 'delayMs')::float8 * interval '1 millisecond'),
         step ->> 'trace',
         statement_timestamp() - (step ->> 'tookMs')::float8 * interval '1 millisecond',

@@ -109,6 +109,7 @@ import { carryOverJobsQuery } from '../../../src/entries/import/queries/carry-ov
 import { findImportedJobsQuery } from '../../../src/entries/import/queries/find-imported-jobs.ts';
 import { releaseImportedJobsQuery } from '../../../src/entries/import/queries/release-imported-jobs.ts';
 import { addWaitsQuery } from '../../../src/features/batches/queries/add-waits.ts';
+import { cancelBatchesQuery } from '../../../src/features/batches/queries/cancel-batches.ts';
 import { cancelFlowQuery } from '../../../src/features/batches/queries/cancel-flow.ts';
 import { countBatchQuery } from '../../../src/features/batches/queries/count-batch.ts';
 import { deleteLeftBatchesQuery } from '../../../src/features/batches/queries/delete-left-batches.ts';
@@ -437,6 +438,12 @@ export function allStatements(
       { ...wanted, timeoutMs: undefined },
       'wait',
     ),
+    'receiveSignalQuery, of several': receiveSignalQuery(
+      workflows,
+      held,
+      { ...wanted, timeoutMs: undefined, first: text },
+      'briefly',
+    ),
     recordStepsQuery: recordStepsQuery(workflows, held, steps, 'briefly'),
     'recordStepsQuery, in a transaction': recordStepsQuery(workflows, held, steps.slice(0, 1), 'wait'),
     recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
@@ -451,6 +458,7 @@ export function allStatements(
       key: text,
     }),
     addWaitsQuery: addWaitsQuery(workflows, [{ batchId: id, jobId: id, queue: text, policy: 'parent' }]),
+    cancelBatchesQuery: cancelBatchesQuery(workflows, [id, id + 1], text),
     cancelFlowQuery: cancelFlowQuery(workflows, id, text),
     countBatchQuery: countBatchQuery(workflows, id),
     deleteLeftBatchesQuery: deleteLeftBatchesQuery(workflows, id, undefined),

@@ -1,5 +1,10 @@
 import { checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
-import { isStandardSchema, type StandardSchema } from '../../../core/job/standard-schema.ts';
+import {
+  isStandardSchema,
+  type SchemaInput,
+  type SchemaOutput,
+  type StandardSchema,
+} from '../../../core/job/standard-schema.ts';
 
 /** A kind of message to a job, made by {@link defineSignal}. */
 export interface SignalDefinition<
@@ -9,6 +14,16 @@ export interface SignalDefinition<
   readonly name: TName;
   readonly schema: TSchema;
 }
+
+/** The value of a signal for who sends it; `undefined` for a signal without a schema. */
+export type SignalInput<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
+  ? SchemaInput<TSignal['schema']>
+  : undefined;
+
+/** The value of a signal for who receives it. */
+export type SignalValue<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
+  ? SchemaOutput<TSignal['schema']>
+  : null;
 
 /**
  * Defines a signal: what an app sends to a job that waits for it, by `queue.workflows.signal`.

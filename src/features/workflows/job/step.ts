@@ -1,5 +1,4 @@
 import type { JobDefinition } from '../../../core/job/definition.ts';
-import type { SchemaInput, SchemaOutput, StandardSchema } from '../../../core/job/standard-schema.ts';
 import type { Stored } from '../../../core/job/stored.ts';
 import type { Database, Transaction } from '../../../core/sql/executor.ts';
 import type {
@@ -14,21 +13,12 @@ import type {
   OutputsOf,
   ParentCounts,
 } from './child.ts';
-import type { SignalDefinition } from './define-signal.ts';
+import type { SignalDefinition, SignalValue } from './define-signal.ts';
+import type { FirstOf, FirstOptions, FirstSources } from './first.ts';
 
 /** An output as later runs of the handler get it: after it was stored as JSON. Nothing stays nothing. */
 // biome-ignore lint/suspicious/noConfusingVoidType: what a function that returns nothing has.
 export type StepOutput<T> = [T] extends [void] ? undefined : Stored<T>;
-
-/** The value of a signal for who sends it; `undefined` for a signal without a schema. */
-export type SignalInput<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
-  ? SchemaInput<TSignal['schema']>
-  : undefined;
-
-/** The value of a signal for who receives it. */
-export type SignalValue<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
-  ? SchemaOutput<TSignal['schema']>
-  : null;
 
 /** The transaction of a handler's `db`. */
 export type StepTransaction<TDb> = TDb extends {
@@ -154,6 +144,34 @@ export interface Step<TDb = Database> {
     signal: TSignal,
     options?: WaitForSignalOptions,
   ): Promise<SignalValue<TSignal>>;
+
+  /**
+   * Waits for the first of several: signals, children and times. As {@link Step.sleep}, the job holds nothing
+   * meanwhile. Of several that are there already, the one that stands first is taken.
+   *
+   * ```ts
+   * const first = await step.first('decision', {
+   *   answered: approval,
+   *   parcelled: child,
+   *   late: { delayMs: 3 * 86_400_000 },
+   * });
+   * if (first.key === 'answered') notify(first.value.by);
+   * ```
+   *
+   * The others stay as they are: a signal that comes later goes to the next wait for it, and a child goes on,
+   * unless `cancelRest` is given.
+   *
+   * Under concurrency: one of them is recorded, in one commit, and each later run of the handler gets the
+   * same. A signal that is not taken is not received.
+   *
+   * @throws ChildFailedError when the first is a child that was discarded or cancelled
+   * @throws InvalidSignalError when the stored value no longer fits the signal's schema
+   */
+  first<const TSources extends FirstSources>(
+    name: string,
+    sources: TSources,
+    options?: FirstOptions,
+  ): Promise<FirstOf<TSources>>;
 
   /**
    * Enqueues a job, once: its step is recorded in the transaction that inserts it. It may be in any queue.

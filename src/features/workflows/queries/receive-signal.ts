@@ -13,6 +13,8 @@ export interface SignalToReceive extends HeldJob {
   readonly at: number;
   /** How long the step waits, from its first try; `undefined`: without a limit. */
   readonly timeoutMs: number | undefined;
+  /** Of a step that waits for the first of several: the key of this one among them. */
+  readonly first?: string | undefined;
   /** What an observer leaves with it, for the attempt after it. */
   readonly trace?: string | undefined;
 }
@@ -54,13 +56,25 @@ export async function receiveSignal(
 export function receiveSignalQuery(
   tables: TablesOfWorkflows,
   holder: Holder,
-  { id, fence, name, signal, at, timeoutMs, trace }: SignalToReceive,
+  { id, fence, name, signal, at, timeoutMs, first, trace }: SignalToReceive,
   locks: Exclude<RowLocks, 'skip'>,
 ): SQL {
   const { queueJobs, queueMailboxes, queueSteps } = tables;
   const { queue } = holder;
   const held = isStillHeld(holder, { id, fence });
   const patience = lockPatience(tables, locks);
+  // One of several is recorded only once it is there, with its key.
+  const what =
+    first === undefined
+      ? sql`'signal', ${signal}, value`
+      : sql`'first', case when value is not null then ${signal}::text end,
+        case when value is not null then jsonb_build_object('key', ${first}::text, 'value', value) end`;
+  const isOver = first === undefined ? sql`value is not null or late` : sql`value is not null`;
+  const named =
+    first === undefined
+      ? sql``
+      : sql`
+        signal = case when s.ended_at is null then excluded.signal else s.signal end,`;
   return sql`
     with box as (
       insert into ${queueMailboxes} as m (job_id, queue, name, waiting, updated_at)
@@ -82,14 +96,14 @@ export function receiveSignalQuery(
     recorded as (
       insert into ${queueSteps} as s (job_id, queue, name, kind, signal, output, fence, until, trace,
         started_at, ended_at)
-      select id, ${queue}, ${name}, 'signal', ${signal}, value, ${fence}::int8,
+      select id, ${queue}, ${name}, ${what}, ${fence}::int8,
         statement_timestamp() + ${timeoutMs ?? null}::float8 * interval '1 millisecond',
         ${trace ?? null}::text, statement_timestamp(),
-        case when value is not null or late then statement_timestamp() end
+        case when ${isOver} then statement_timestamp() end
       from holder
       on conflict (job_id, queue, name) do update
       set output = case when s.ended_at is null then excluded.output else s.output end,
-        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,
+        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,${named}
         trace = coalesce(excluded.trace, s.trace)
       returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
     )

@@ -16,7 +16,7 @@ export interface StepToRecord extends HeldJob {
   readonly attempts?: number | undefined;
   /** In how many milliseconds it waits no longer. */
   readonly delayMs?: number | undefined;
-  /** When it waits no longer. */
+  /** When it waits no longer; with `delayMs`, what comes first. */
   readonly until?: Date | undefined;
   /** What an observer leaves with it, for the attempt after it. */
   readonly trace?: string | undefined;
@@ -87,7 +87,7 @@ export function recordStepsQuery(
         trace, started_at, ended_at)
       select i.id, ${holder.queue}, step ->> 'name', step ->> 'kind', step -> 'output', step -> 'error',
         (step ->> 'attempts')::int2, i.fence,
-        coalesce((step ->> 'until')::timestamptz,
+        least((step ->> 'until')::timestamptz,
           statement_timestamp() + (step ->> 'delayMs')::float8 * interval '1 millisecond'),
         step ->> 'trace',
         statement_timestamp() - (step ->> 'tookMs')::float8 * interval '1 millisecond',

@@ -13,7 +13,7 @@ import type {
 import type { DeclareTable } from '../../../core/schema/declare-table.ts';
 
 /** What a step is. */
-export type StepKind = 'run' | 'transaction' | 'sleep' | 'signal' | 'enqueue' | 'wait' | 'undo';
+export type StepKind = 'run' | 'transaction' | 'sleep' | 'signal' | 'first' | 'enqueue' | 'wait' | 'undo';
 
 /** An error as a step keeps it. */
 export interface StepErrorRecord {
@@ -52,7 +52,8 @@ export type StepsTable<
  * - `ended_at` is null while a step is open: it waits, or has failed and will be tried again. Once it is set,
  *   the row never changes.
  * - `output` is null for a step without one, and for a signal that did not come in time.
- * - `signal` is the name of the signal that a step waits for. `until` is when it waits no longer.
+ * - `signal` is the name of the signal that a step waits for, or, of a `first`, that it has received.
+ *   `until` is when it waits no longer.
  * - `trace` is what an observer of steps has left with a wait, for the attempt after it.
  * - `fence` is that of the attempt that wrote the row, which may repeat its statement.
  */

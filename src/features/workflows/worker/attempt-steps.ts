@@ -30,6 +30,9 @@ export interface KnownStep extends Omit<FoundStep, 'kind'> {
   readonly kind: StepKind | undefined;
 }
 
+/** One that is over. */
+export type OverStep = KnownStep & { readonly endedAt: Date };
+
 /** How the steps of one attempt reach the database. */
 export interface StepStore {
   find(): Promise<readonly KnownStep[]>;
@@ -37,8 +40,14 @@ export interface StepStore {
   record(step: StepToRecord): Promise<RecordedStep | undefined>;
   /** The same in a transaction of the handler's. */
   recordIn(tx: Transaction, step: StepToRecord): Promise<RecordedStep | undefined>;
-  /** `undefined`: the job is no longer held. */
-  receive(signal: SignalToReceive): Promise<Received | undefined>;
+  /** The same, and cancels the members of these batches in its transaction. */
+  recordAndCancel(step: StepToRecord, batchIds: readonly number[]): Promise<RecordedStep | undefined>;
+  /**
+   * `undefined`: the job is no longer held.
+   *
+   * @param unwanted batches whose members are cancelled where it receives one, in its transaction
+   */
+  receive(signal: SignalToReceive, unwanted?: readonly number[]): Promise<Received | undefined>;
   /** Checks jobs that are to be enqueued. */
   check(job: JobDefinition, entries: readonly ChildEntry<JobDefinition>[]): Promise<readonly NewJob[]>;
   /** Inserts and records them; `undefined`: the job is no longer held. */
@@ -67,6 +76,8 @@ export interface EnqueuedChildren {
   readonly ids: readonly number[];
 }
 
+/** One year. */
+export const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
 const MAX_TRACE = 200;
@@ -209,8 +220,8 @@ export class AttemptSteps {
   async #readNow(): Promise<ReadonlyMap<string, KnownStep>> {
     this.#readMs = performance.now();
     const steps = isFirstClaim(this.attempt) ? [] : await this.store.find();
-    for (const { kind, signal, output } of steps) {
-      if (kind !== 'signal' || signal === null || output === undefined) continue;
+    for (const { signal, output } of steps) {
+      if (signal === null || output === undefined) continue;
       this.taken.set(signal, (this.taken.get(signal) ?? 0) + 1);
     }
     this.#recorded = steps.length;
@@ -288,22 +299,34 @@ export class AttemptSteps {
     return await (this.#inside === undefined ? task() : this.#inside.run(name, task));
   }
 
-  /** Records a step that is over; returns its output as later attempts get it. @throws LeaseLostError */
-  async record({
-    name,
-    kind,
-    output,
-    startMs,
-    error,
-  }: {
-    readonly name: string;
-    readonly kind: StepKind;
-    readonly output: unknown;
-    readonly startMs: number;
-    readonly error?: StepErrorRecord;
-  }): Promise<unknown> {
+  /**
+   * Records a step that is over, and with it cancels the members of `unwanted` batches; returns its output as
+   * later attempts get it.
+   *
+   * @throws LeaseLostError
+   */
+  async record(
+    {
+      name,
+      kind,
+      output,
+      startMs,
+      error,
+    }: {
+      readonly name: string;
+      readonly kind: StepKind;
+      readonly output: unknown;
+      readonly startMs: number;
+      readonly error?: StepErrorRecord | undefined;
+    },
+    unwanted: readonly number[] = [],
+  ): Promise<unknown> {
     const step = { ...this.toRecord(name, kind, output, startMs), error };
-    if ((await this.store.record(step)) === undefined) throw this.lost();
+    const recorded =
+      unwanted.length === 0
+        ? await this.store.record(step)
+        : await this.store.recordAndCancel(step, unwanted);
+    if (recorded === undefined) throw this.lost();
     this.attempt.noteProgress();
     return step.output === undefined ? undefined : JSON.parse(step.output);
   }
@@ -380,7 +403,7 @@ export class AttemptSteps {
   }
 }
 
-export function isOver(found: KnownStep | undefined): found is KnownStep {
+export function isOver(found: KnownStep | undefined): found is OverStep {
   return found !== undefined && found.endedAt !== null;
 }
 

@@ -80,6 +80,22 @@ export class StepChildren {
     return { total, completed: total - failed, failed };
   }
 
+  /** How a child has ended; `undefined`: it has not, and this job is known to wait for it. */
+  async endOf({
+    id: childId,
+    batchId,
+    job,
+  }: Child): Promise<(ChildEnd & { readonly kind: string }) | undefined> {
+    const { attempt, store } = this.#steps;
+    const { id, fence } = attempt.job;
+    const isOpen = await store.waitFor({ id, fence, batchIds: [batchId], failFast: false });
+    if (isOpen === undefined) throw this.#steps.lost();
+    if (isOpen) return undefined;
+    const end = (await store.ends([batchId])).find((end) => end.id === childId);
+    const gone = { id: childId, state: 'gone', reason: RESULT_GONE } as const;
+    return { ...(end === undefined ? gone : childEnd(end)), kind: job.kind };
+  }
+
   async #enqueue(
     name: string,
     job: JobDefinition,
@@ -190,9 +206,10 @@ export class StepChildren {
   }
 }
 
-type FailedChild = Exclude<ChildEnd, { readonly state: 'completed' }> & { readonly kind: string };
+/** A child that was not completed, as a step records it. */
+export type FailedChild = Exclude<ChildEnd, { readonly state: 'completed' }> & { readonly kind: string };
 
-function childFailed({ id, kind, state, reason }: FailedChild): ChildFailedError {
+export function childFailed({ id, kind, state, reason }: FailedChild): ChildFailedError {
   return new ChildFailedError(id, kind, state, reason);
 }
 
@@ -202,7 +219,7 @@ function childEnd({ id, state, output, message = 'no reason was given' }: Member
 }
 
 /** For callers without TypeScript. @throws TypeError */
-function checkChild(child: Child): Child {
+export function checkChild(child: Child): Child {
   const { id, step, batchId, job } = Object(child);
   if (typeof id === 'number' && typeof step === 'string' && typeof batchId === 'number') {
     checkDefinition('waitForJob', job);

@@ -21,6 +21,7 @@ import type {
   ParentCounts,
 } from '../job/child.ts';
 import type { SignalDefinition } from '../job/define-signal.ts';
+import type { FirstOptions, FirstSources } from '../job/first.ts';
 import { signalValue } from '../job/signal-value.ts';
 import type {
   OpenStep,
@@ -36,15 +37,14 @@ import {
   AttemptSteps,
   isOver,
   type KnownStep,
+  MAX_WAIT_MS,
   type Run,
   type RunIn,
   type StepStore,
   UNDO,
 } from './attempt-steps.ts';
+import { FirstStep } from './first-step.ts';
 import { StepChildren } from './step-children.ts';
-
-/** One year. */
-const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 
 interface Undoable {
   readonly name: string;
@@ -168,6 +168,11 @@ export class StepRun implements Step {
       this.#steps.taken.set(signal.name, at);
       return undefined as never;
     });
+  }
+
+  async first(name: string, sources: FirstSources, options: FirstOptions = {}): Promise<never> {
+    // Its type is that of the sources.
+    return (await new FirstStep(this.#steps, this.#children).first(name, sources, options)) as never;
   }
 
   enqueue(name: string, job: JobDefinition, ...args: ChildArguments<JobDefinition>): Promise<Child<never>> {

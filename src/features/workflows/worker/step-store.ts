@@ -2,11 +2,14 @@ import { checkEntries } from '../../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
+import type { Holder } from '../../../core/sql/fence.ts';
+import type { RowLocks } from '../../../core/sql/row-locks.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { insertMembers } from '../../batches/insert-members.ts';
 import { addWaits } from '../../batches/queries/add-waits.ts';
+import { cancelBatches } from '../../batches/queries/cancel-batches.ts';
 import { findEnds } from '../../batches/queries/find-ends.ts';
 import { findWaited } from '../../batches/queries/find-waited.ts';
 import { openBatches } from '../../batches/queries/open-batches.ts';
@@ -14,10 +17,12 @@ import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
 import { findSteps } from '../queries/find-steps.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
 import { recordOneStep } from '../queries/record-one-step.ts';
+import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import type { StepStore } from './attempt-steps.ts';
 import type { StepRecorder } from './step-recorder.ts';
 
+const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 
@@ -50,9 +55,18 @@ export function storeInWorker(
     find: () => answered(() => findSteps(db, tables, job)),
     record: (step) => recorder.record(step, attempt.signal),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
-    receive: (signal) =>
+    recordAndCancel: (step, batchIds) =>
+      answered(() =>
+        attempt.environment.db.transaction((tx) => recordAndCancel(tx, tables, holder, step, batchIds)),
+      ),
+    receive: (signal, unwanted = []) =>
       answered(async () => {
-        const received = await receiveSignal(db, tables, holder, signal, 'briefly');
+        const received =
+          unwanted.length === 0
+            ? await receiveSignal(db, tables, holder, signal, 'briefly')
+            : await attempt.environment.db.transaction((tx) =>
+                receiveAndCancel(tx, tables, holder, signal, unwanted, 'briefly'),
+              );
         await faultPoint('signal: received');
         return received;
       }),
@@ -80,13 +94,41 @@ export function storeInTransaction(
     find: () => findSteps(db, tables, job),
     record: (step) => recordOneStep(db, tables, holder, step, 'wait'),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
-    receive: (signal: SignalToReceive): Promise<Received | undefined> =>
-      receiveSignal(db, tables, holder, signal, 'wait'),
+    recordAndCancel: (step, batchIds) => recordAndCancel(db, tables, holder, step, batchIds),
+    receive: (signal, unwanted = []) => receiveAndCancel(db, tables, holder, signal, unwanted, 'wait'),
     ...childrenOf(attempt, tables, queue),
     waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
     waited: () => findWaited(db, tables, job),
   };
+}
+
+async function recordAndCancel(
+  tx: Runner,
+  tables: TablesOfWorkflows,
+  holder: Holder,
+  step: StepToRecord,
+  batchIds: readonly number[],
+): Promise<RecordedStep | undefined> {
+  const recorded = await recordOneStep(tx, tables, holder, step, 'wait');
+  if (recorded !== undefined) await cancelBatches(tx, tables, batchIds, OTHER_CAME_FIRST);
+  return recorded;
+}
+
+/** @param unwanted batches whose members are cancelled where it has received one */
+async function receiveAndCancel(
+  tx: Runner,
+  tables: TablesOfWorkflows,
+  holder: Holder,
+  signal: SignalToReceive,
+  unwanted: readonly number[],
+  locks: Exclude<RowLocks, 'skip'>,
+): Promise<Received | undefined> {
+  const received = await receiveSignal(tx, tables, holder, signal, locks);
+  if (received?.type === 'received' && unwanted.length > 0) {
+    await cancelBatches(tx, tables, unwanted, OTHER_CAME_FIRST);
+  }
+  return received;
 }
 
 /** Thrown to roll the transaction back. */

@@ -1,0 +1,227 @@
+import { describeThrown } from '../../../core/job/describe-error.ts';
+import {
+  checkBoolean,
+  checkDate,
+  checkDurationMs,
+  checkObject,
+  checkText,
+  MAX_NAME_BYTES,
+} from '../../../core/job/limits.ts';
+import { shown } from '../../../core/job/shown.ts';
+import { QueueError } from '../../../errors.ts';
+import type { Child } from '../job/child.ts';
+import type { SignalDefinition } from '../job/define-signal.ts';
+import type { FirstOptions, FirstSource, FirstSources } from '../job/first.ts';
+import { signalValue } from '../job/signal-value.ts';
+import type { StepErrorRecord } from '../schema/queue-steps.ts';
+import { type AttemptSteps, isOver, type KnownStep, MAX_WAIT_MS } from './attempt-steps.ts';
+import { checkChild, childFailed, type FailedChild, type StepChildren } from './step-children.ts';
+
+/** What a step waits for, told apart. */
+type Source = SignalSource | ChildSource | TimeSource;
+
+interface SignalSource {
+  readonly key: string;
+  readonly type: 'signal';
+  readonly signal: SignalDefinition;
+}
+
+interface ChildSource {
+  readonly key: string;
+  readonly type: 'child';
+  readonly child: Child;
+}
+
+type TimeSource = { readonly key: string; readonly type: 'time' } & (
+  | { readonly delayMs: number }
+  | { readonly until: Date }
+);
+
+/** What has come first, as it is recorded. */
+export interface Decision {
+  readonly key: string;
+  readonly value?: unknown;
+}
+
+/**
+ * A step that waits for the first of several. Each signal and each child is asked in turn, by the statements
+ * of `waitForSignal` and `waitForJob`. These say that the job waits to those who send or end it, so nothing
+ * that comes between a question and the end of the attempt is missed. A signal that is there is recorded by
+ * the statement that finds it.
+ */
+export class FirstStep {
+  readonly #steps: AttemptSteps;
+  readonly #children: StepChildren;
+
+  constructor(steps: AttemptSteps, children: StepChildren) {
+    this.#steps = steps;
+    this.#children = children;
+  }
+
+  async first(name: string, given: FirstSources, { cancelRest = false }: FirstOptions): Promise<Decision> {
+    const sources = sourcesOf(name, given);
+    checkBoolean(`step '${name}': cancelRest`, cancelRest);
+    return await this.#steps.step(name, 'first', async (found) => {
+      if (isOver(found)) return await this.#replayed(found, sources);
+      const leftMs = found === undefined ? await this.#recordWait(name, sources) : this.#steps.leftMs(found);
+      const isOverdue = leftMs !== undefined && leftMs <= 0;
+      const due = isOverdue ? earliest(sources, found?.until?.getTime() ?? Date.now()) : undefined;
+      /** How many signals were taken before, by the names of those that were asked for. */
+      const asked = new Map<string, number>();
+      for (const source of sources) {
+        const unwanted = cancelRest ? childrenBeside(source, sources) : [];
+        const decision = await this.#ask(name, source, source === due, asked, unwanted);
+        if (decision === undefined) continue;
+        // What was asked for in vain goes to the next wait for it.
+        for (const [signal, at] of asked) this.#steps.taken.set(signal, at);
+        return await this.#valued(decision, sources, name);
+      }
+      return await this.#steps.wait(name, leftMs === undefined ? null : Math.min(leftMs, MAX_WAIT_MS));
+    });
+  }
+
+  /** What a source has to say; `undefined`: nothing yet, and the job is known to wait for it. */
+  async #ask(
+    name: string,
+    source: Source,
+    isDue: boolean,
+    asked: Map<string, number>,
+    unwanted: readonly number[],
+  ): Promise<Decision | undefined> {
+    const { key } = source;
+    switch (source.type) {
+      case 'time':
+        return isDue ? await this.#record(name, { key }, unwanted) : undefined;
+      case 'signal':
+        return await this.#receive(name, source, asked, unwanted);
+      case 'child': {
+        const end = await this.#children.endOf(source.child);
+        if (end === undefined) return undefined;
+        if (end.state === 'completed') return await this.#record(name, { key, value: end.output }, unwanted);
+        const error = childFailed(end);
+        await this.#record(name, { key, value: end }, unwanted, describeThrown(error));
+        throw error;
+      }
+    }
+  }
+
+  async #receive(
+    name: string,
+    { key, signal }: SignalSource,
+    asked: Map<string, number>,
+    unwanted: readonly number[],
+  ): Promise<Decision | undefined> {
+    const { taken, attempt, store } = this.#steps;
+    const at = taken.get(signal.name) ?? 0;
+    taken.set(signal.name, at + 1);
+    asked.set(signal.name, at);
+    const { id, fence } = attempt.job;
+    const wanted = { id, fence, name, signal: signal.name, at, timeoutMs: undefined, first: key };
+    const received = await store.receive(wanted, unwanted);
+    if (received === undefined) throw this.#steps.lost();
+    if (received.type !== 'received') return undefined;
+    attempt.noteProgress();
+    asked.delete(signal.name);
+    // The statement writes it in this shape.
+    return received.value as Decision;
+  }
+
+  /** That it waits, and until when; in how long that is. */
+  async #recordWait(name: string, sources: readonly Source[]): Promise<number | undefined> {
+    const { id, fence } = this.#steps.attempt.job;
+    const delays = sources.flatMap((source) => ('delayMs' in source ? source.delayMs : []));
+    const dates = sources.flatMap((source) => ('until' in source ? source.until.getTime() : []));
+    const recorded = await this.#steps.store.record({
+      id,
+      fence,
+      name,
+      kind: 'first',
+      delayMs: delays.length === 0 ? undefined : Math.min(...delays),
+      until: dates.length === 0 ? undefined : new Date(Math.min(...dates)),
+      trace: this.#steps.traceOf(name),
+      tookMs: 0,
+      ended: false,
+    });
+    if (recorded === undefined) throw this.#steps.lost();
+    this.#steps.attempt.noteProgress();
+    return recorded.leftMs;
+  }
+
+  async #record(
+    name: string,
+    decision: Decision,
+    unwanted: readonly number[],
+    error?: StepErrorRecord,
+  ): Promise<Decision> {
+    const startMs = performance.now();
+    await this.#steps.record({ name, kind: 'first', output: decision, startMs, error }, unwanted);
+    return decision;
+  }
+
+  async #replayed({ name, output, error }: KnownStep, sources: readonly Source[]): Promise<Decision> {
+    // As it was recorded.
+    const decision = output as Decision;
+    if (error !== null) throw childFailed(decision.value as FailedChild);
+    return await this.#valued(decision, sources, name);
+  }
+
+  /** With the value as the schema of its signal gives it. */
+  async #valued({ key, value }: Decision, sources: readonly Source[], name: string): Promise<Decision> {
+    const source = sources.find((source) => source.key === key);
+    if (source === undefined) {
+      const { kind } = this.#steps.attempt.job;
+      throw new QueueError(
+        `The step '${name}' of '${kind}' was decided by '${key}', which it no longer waits for in ` +
+          'the code. Rename the step: a new name is a new step',
+      );
+    }
+    return { key, value: source.type === 'signal' ? await signalValue(source.signal, value) : value };
+  }
+}
+
+/** For callers without TypeScript, too. @throws TypeError | RangeError */
+function sourcesOf(name: string, given: FirstSources): readonly Source[] {
+  const sources = Object.entries(checkObject(`step '${name}': sources`, given)).map(([key, source]) =>
+    sourceOf(`step '${name}': ${key}`, key, source),
+  );
+  if (sources.length === 0) throw new TypeError(`step '${name}' has nothing to wait for`);
+  const signals = sources.flatMap((source) => (source.type === 'signal' ? source.signal.name : []));
+  const twice = signals.find((signal, at) => signals.indexOf(signal) !== at);
+  if (twice !== undefined) {
+    throw new TypeError(`step '${name}' waits for the signal '${twice}' twice; once is enough`);
+  }
+  return sources;
+}
+
+function sourceOf(what: string, key: string, source: FirstSource): Source {
+  const given = checkObject(what, source);
+  if ('delayMs' in given) {
+    return { key, type: 'time', delayMs: checkDurationMs(`${what}: delayMs`, given.delayMs, 0, MAX_WAIT_MS) };
+  }
+  if ('until' in given) return { key, type: 'time', until: checkDate(`${what}: until`, given.until) };
+  if ('batchId' in given) return { key, type: 'child', child: checkChild(given) };
+  if ('schema' in given) {
+    checkText(`${what}: the name of the signal`, given.name, MAX_NAME_BYTES);
+    return { key, type: 'signal', signal: given };
+  }
+  throw new TypeError(`${what} must be a signal, a child, { delayMs } or { until }, got ${shown(source)}`);
+}
+
+/** Of the times, the one that is over at `untilMs`, when the first of them is. */
+function earliest(sources: readonly Source[], untilMs: number): Source | undefined {
+  const dates = sources.filter((source) => 'until' in source && source.until.getTime() <= untilMs);
+  const delays = sources.flatMap((source) => ('delayMs' in source ? source : []));
+  const shortest = Math.min(...delays.map(({ delayMs }) => delayMs));
+  return (
+    dates[0] ??
+    delays.find(({ delayMs }) => delayMs === shortest) ??
+    sources.find(({ type }) => type === 'time')
+  );
+}
+
+/** The batches of the other children. */
+function childrenBeside(winner: Source, sources: readonly Source[]): readonly number[] {
+  return sources.flatMap((source) =>
+    source.type === 'child' && source !== winner ? source.child.batchId : [],
+  );
+}
