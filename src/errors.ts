@@ -130,6 +130,22 @@ export class NonRetryableError extends QueueError {
 }
 
 /**
+ * A job is older than the `deadlineMs` of its definition. The signal of its handler is aborted with this
+ * error, and the job is discarded.
+ */
+export class JobDeadlineError extends NonRetryableError {
+  override name = 'JobDeadlineError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.JobDeadlineError');
+  constructor(
+    readonly kind: string,
+    readonly jobId: number,
+    readonly deadlineMs: number,
+  ) {
+    super(`Job ${jobId} ('${kind}') did not end within its deadlineMs of ${deadlineMs} ms`);
+  }
+}
+
+/**
  * Throw it in a batch handler to fail some of its jobs, each with its own error; the others are completed,
  * without an output.
  *

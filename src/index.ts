@@ -119,6 +119,7 @@ export {
   InvalidOutputError,
   InvalidPayloadError,
   JobCancelledError,
+  JobDeadlineError,
   JobTimeoutError,
   LeaseLostError,
   MissingMigrationError,

@@ -521,6 +521,7 @@ describe('the package', () => {
       'InvalidPayloadError',
       'InvalidSignalError',
       'JobCancelledError',
+      'JobDeadlineError',
       'JobFailedError',
       'JobGoneError',
       'JobTimeoutError',

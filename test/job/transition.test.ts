@@ -374,3 +374,19 @@ describe('whatever the outcome', () => {
     );
   });
 });
+
+test('no delay goes beyond the deadline of a job', () => {
+  const delayOf = (outcome: Outcome, untilDeadlineMs: number | undefined) => {
+    const backoff = fixedBackoff(BACKOFF_MS);
+    const facts = { attempt: 1, maxAttempts: 3, backoff, keepResult: true, untilDeadlineMs } as const;
+    return Object(transitionFor(outcome, facts)).delayMs;
+  };
+  const failed = { type: 'failed', error: new Error('failed') } as const;
+  expect(delayOf(failed, undefined)).toBe(BACKOFF_MS);
+  expect(delayOf(failed, BACKOFF_MS + 1)).toBe(BACKOFF_MS);
+  expect(delayOf(failed, 100.5)).toBe(101);
+  expect(delayOf(failed, -5)).toBe(0);
+  expect(delayOf({ type: 'snoozed', delayMs: 500 }, 100)).toBe(100);
+  expect(delayOf({ type: 'waiting', delayMs: null }, 100)).toBe(100);
+  expect(delayOf({ type: 'waiting', delayMs: null }, undefined)).toBe(null);
+});

@@ -536,6 +536,36 @@ describe('what is left behind', () => {
 });
 
 describe('a cancelled job', () => {
+  test('at its deadline wakes, undoes what it has done, and is discarded', async () => {
+    const dated = defineJob('dated', { queue: 'q', deadlineMs: 3_600_000 });
+    const log: string[] = [];
+    const handlers = [
+      handle(dated, async ({ step }) => {
+        try {
+          await step.run('charge', { undo: () => log.push('refund') }, () => log.push('charge'));
+          await step.waitForSignal(approval);
+        } catch (error) {
+          log.push(Object(error).name);
+          if (isFinal(error)) await step.undoAll(error);
+          throw error;
+        }
+      }),
+    ];
+    const worker = createWorker(database.db, { queue, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, dated);
+    await until(async () => (await stateOf(id)) === 'scheduled');
+    const [job] = await database.client`
+      select extract(epoch from run_at - created_at)::float8 as due_s from queue_jobs where id = ${id}`;
+    expect(Math.abs(job?.due_s - 3_600)).toBeLessThan(2);
+    await database.client`
+      update queue_jobs set run_at = run_at - interval '1 hour', created_at = created_at - interval '1 hour'`;
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect(log).toEqual(['charge', 'JobDeadlineError', 'refund']);
+    expect((await queue.find(database.db, id))?.errors).toMatchObject([{ name: 'JobDeadlineError' }]);
+  });
+
   test('undoes what it has done, with a signal that is not aborted, and ends as cancelled', async () => {
     const undone: boolean[] = [];
     let isRunning = false;

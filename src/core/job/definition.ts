@@ -23,6 +23,8 @@ import {
 export const DEFAULT_QUEUE = 'default';
 export const DEFAULT_PRIORITY = 5;
 export const DEFAULT_MAX_ATTEMPTS = 20;
+/** 365 days. */
+const MAX_DEADLINE_MS = 365 * 24 * 3_600_000;
 
 /** What a completed job leaves in `queue_results`: see {@link JobOptions.keepResult}. */
 export type KeepResult = boolean | 'outcome';
@@ -53,6 +55,15 @@ export interface JobOptions<
    * attempt fails, even if the handler goes on. @default none
    */
   timeoutMs?: number | undefined;
+  /**
+   * How long a job may take in all, from its enqueue, in milliseconds, 1 to 365 days: attempts,
+   * backoff and waits. Then the handler's signal is aborted with a {@link JobDeadlineError}, and the job is
+   * discarded as soon as the handler returns or throws; one that has completed its work is completed. A job
+   * that waits is due then. With workflows the handler of a late job is called, so that it can undo; without,
+   * a late job is discarded before it begins. By the database's clock.
+   * @default none
+   */
+  deadlineMs?: number | undefined;
   /** How long to wait after a failed attempt. @default exponentialBackoff() */
   backoff?: Backoff | undefined;
   /**
@@ -83,6 +94,7 @@ const OPTIONS = namesOf<JobOptions>({
   priority: true,
   maxAttempts: true,
   timeoutMs: true,
+  deadlineMs: true,
   backoff: true,
   keepResult: true,
   group: true,
@@ -107,6 +119,7 @@ export interface JobDefinition<
   readonly priority: number;
   readonly maxAttempts: number;
   readonly timeoutMs: number | undefined;
+  readonly deadlineMs?: number | undefined;
   readonly backoff: Backoff;
   readonly keepResult: KeepResult;
   /** For payloads of this definition alone, so that a definition of any payload is a `JobDefinition`. */
@@ -189,7 +202,7 @@ export function defineJob<
       );
     }
   }
-  const { timeoutMs } = options;
+  const { timeoutMs, deadlineMs } = options;
   const backoff = options.backoff ?? exponentialBackoff();
   if (typeof backoff !== 'function') {
     throw new TypeError(`${what('backoff')} must be a function, got ${shown(backoff)}`);
@@ -221,6 +234,10 @@ export function defineJob<
     ),
     timeoutMs:
       timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMER_MS),
+    deadlineMs:
+      deadlineMs === undefined
+        ? undefined
+        : checkDurationMs(what('deadlineMs'), deadlineMs, 1, MAX_DEADLINE_MS),
     backoff,
     keepResult,
     group: options.group,

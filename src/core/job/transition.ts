@@ -58,6 +58,8 @@ export interface AttemptFacts {
   readonly timing?: AttemptTiming | undefined;
   /** Why the job's end was requested (`queue.cancel`); `undefined` when it was not. */
   readonly cancelReason?: string | undefined;
+  /** In how many milliseconds it is too old, so that it is due then; `undefined`: never. */
+  readonly untilDeadlineMs?: number | undefined;
 }
 
 /** An outcome that says by itself what becomes of the job. */
@@ -119,7 +121,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
       }
       return {
         type: 'reschedule',
-        delayMs: backoffDelayMs(facts.backoff, attempt, verdict.error),
+        delayMs: inTime(backoffDelayMs(facts.backoff, attempt, verdict.error), facts),
         attempt,
         error,
       };
@@ -127,12 +129,12 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
     case 'snoozed':
       return {
         type: 'reschedule',
-        delayMs: verdict.delayMs,
+        delayMs: inTime(verdict.delayMs, facts),
         attempt: attempt - 1,
         error: null,
       };
     case 'waiting':
-      return { type: 'park', delayMs: verdict.delayMs, attempt: attempt - 1, error: null };
+      return { type: 'park', delayMs: inTime(verdict.delayMs, facts), attempt: attempt - 1, error: null };
     case 'cancelled':
       return {
         type: 'finish',
@@ -144,6 +146,12 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
     case 'interrupted':
       return { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null };
   }
+}
+
+/** At its deadline at the latest. */
+function inTime<T extends number | null>(delayMs: T, { untilDeadlineMs }: AttemptFacts): number | T {
+  if (untilDeadlineMs === undefined) return delayMs;
+  return Math.min(delayMs ?? Number.POSITIVE_INFINITY, Math.max(0, Math.ceil(untilDeadlineMs)));
 }
 
 /** In an error as it is stored. */

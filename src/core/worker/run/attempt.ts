@@ -1,4 +1,4 @@
-import { JobCancelledError, LeaseLostError, QueueError } from '../../../errors.ts';
+import { JobCancelledError, JobDeadlineError, LeaseLostError, QueueError } from '../../../errors.ts';
 import { copyJson } from '../../job/copy-json.ts';
 import { Wait } from '../../job/outcome.ts';
 import type { AttemptFacts } from '../../job/transition.ts';
@@ -169,7 +169,16 @@ export class Attempt {
     // What is not repeated was worth its attempts: those before it are forgotten.
     const attempt = this.#hasProgressed ? 1 : this.job.attempt;
     const { backoff, keepResult } = this.handler.job;
-    return { attempt, maxAttempts, backoff, keepResult, timing: this, cancelReason: this.#cancelReason };
+    const { untilDeadlineMs } = this;
+    return {
+      attempt,
+      maxAttempts,
+      backoff,
+      keepResult,
+      timing: this,
+      cancelReason: this.#cancelReason,
+      untilDeadlineMs,
+    };
   }
 
   /**
@@ -279,6 +288,23 @@ export class Attempt {
   /** Something is recorded that no later attempt does again. */
   noteProgress(): void {
     this.#hasProgressed = true;
+  }
+
+  /** In how many milliseconds its job is too old, by the database's clock; `undefined`: never. */
+  get untilDeadlineMs(): number | undefined {
+    const { deadlineMs } = this.handler.job;
+    if (deadlineMs === undefined) return undefined;
+    return this.job.createdAt.getTime() + deadlineMs - (performance.now() + this.#aheadMs);
+  }
+
+  get deadlineError(): JobDeadlineError {
+    const { kind, id } = this.job;
+    return new JobDeadlineError(kind, id, this.handler.job.deadlineMs ?? 0);
+  }
+
+  /** Tells the handler that its job is too old, and goes on waiting for it. */
+  expire(): void {
+    if (!this.#over) this.#abort(this.deadlineError);
   }
 
   /** Tells the handler that the job's end was requested, and goes on waiting for it. */

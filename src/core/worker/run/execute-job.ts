@@ -1,5 +1,6 @@
 import { JobTimeoutError, WorkerLostError } from '../../../errors.ts';
 import type { JobDefinition, OutputInput } from '../../job/definition.ts';
+import { MAX_TIMER_MS } from '../../job/limits.ts';
 import { isCancel, isFail, isSnooze, isWait, type Outcome } from '../../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../../job/validate.ts';
 import { isPromise } from '../base/is-promise.ts';
@@ -13,39 +14,57 @@ import type { Attempt } from './attempt.ts';
  * generation in the garbage collector.
  */
 export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
-  const { job, handler } = attempt;
+  const { job } = attempt;
   // Asked for before it began: while an earlier attempt ran, whose worker died or gave it back.
   if (attempt.unwanted) return { type: 'interrupted' };
   if (job.attempt > job.maxAttempts) {
     // Every attempt was claimed and none was settled: whatever the job does, it kills its worker.
     return { type: 'failed', error: new WorkerLostError(job.kind, job.id, job.maxAttempts) };
   }
+  const isLate = (attempt.untilDeadlineMs ?? 1) <= 0;
+  // It has no steps that it could undo.
+  if (isLate && attempt.environment.added === undefined)
+    return { type: 'failed', error: attempt.deadlineError };
   attempt.begin();
-  const { timeoutMs } = handler.job;
+  if (isLate) attempt.expire();
   // Outside of the context of the handler, as all that goes on after it.
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
-  return attempt.inContext(() => handled(attempt, timer));
+  const timers = timersOf(attempt);
+  return attempt.inContext(() => handled(attempt, timers));
 }
 
-type Timer = ReturnType<typeof setTimeout>;
+type Timers = readonly ReturnType<typeof setTimeout>[] | undefined;
 
-function handled(attempt: Attempt, timer: Timer | undefined): Outcome | PromiseLike<Outcome> {
+/** What ends an attempt, or tells its handler to end; most have none. */
+function timersOf(attempt: Attempt): Timers {
+  const { job, handler, untilDeadlineMs } = attempt;
+  const { timeoutMs } = handler.job;
+  if (timeoutMs === undefined && untilDeadlineMs === undefined) return undefined;
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  if (timeoutMs !== undefined) {
+    const end = () => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs));
+    timers.push(setTimeout(end, timeoutMs));
+  }
+  // No attempt lasts as long as the longest timer.
+  if (untilDeadlineMs !== undefined && untilDeadlineMs <= MAX_TIMER_MS) {
+    timers.push(setTimeout(() => attempt.expire(), untilDeadlineMs));
+  }
+  return timers;
+}
+
+function handled(attempt: Attempt, timers: Timers): Outcome | PromiseLike<Outcome> {
   const { handler } = attempt;
   try {
     const payload = attempt.until(payloadFromStore(handler.job, attempt.payload));
     const returned = isPromise(payload)
       ? payload.then((payload) => attempt.run(payload))
       : attempt.run(payload);
-    if (!isPromise(returned)) return over(attempt, outcomeOf(attempt, returned), timer);
+    if (!isPromise(returned)) return over(attempt, outcomeOf(attempt, returned), timers);
     return returned.then(
-      (returned) => over(attempt, outcomeOf(attempt, returned), timer),
-      (error) => over(attempt, failureOf(attempt, error), timer),
+      (returned) => over(attempt, outcomeOf(attempt, returned), timers),
+      (error) => over(attempt, failureOf(attempt, error), timers),
     );
   } catch (error) {
-    return over(attempt, failureOf(attempt, error), timer);
+    return over(attempt, failureOf(attempt, error), timers);
   }
 }
 
@@ -53,10 +72,10 @@ function handled(attempt: Attempt, timer: Timer | undefined): Outcome | PromiseL
 function over(
   attempt: Attempt,
   outcome: Outcome | PromiseLike<Outcome>,
-  timer: Timer | undefined,
+  timers: Timers,
 ): Outcome | PromiseLike<Outcome> {
-  if (isPromise(outcome)) return outcome.then((outcome) => over(attempt, outcome, timer));
-  if (timer !== undefined) clearTimeout(timer);
+  if (isPromise(outcome)) return outcome.then((outcome) => over(attempt, outcome, timers));
+  if (timers !== undefined) for (const timer of timers) clearTimeout(timer);
   attempt.close();
   return outcome;
 }
