@@ -167,6 +167,7 @@ export type { ScheduleFilter, ScheduleList } from './features/schedules/schedule
 export type { ScheduleRecord } from './features/schedules/schedule-record.ts';
 export type { ScheduleRun, Schedules } from './features/schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-in.ts';
+export type { FinishResult, JobToFinish } from './features/workflows/finish.ts';
 // Survive the middle of a job
 export type {
   Child,
@@ -210,11 +211,11 @@ export type {
 } from './features/workflows/job/step-observer.ts';
 export type { MailboxRecord } from './features/workflows/queries/find-mailboxes.ts';
 export type { StepRecord } from './features/workflows/queries/find-steps.ts';
+export type { SignalTo } from './features/workflows/target-of.ts';
 export type {
   SignalArguments,
   SignalOptions,
   SignalResult,
-  SignalTo,
   Workflows,
 } from './features/workflows/workflows.ts';
 export { type MakeWorkflows, type WorkflowOptions, workflowsIn } from './features/workflows/workflows-in.ts';

@@ -218,6 +218,7 @@ test('a hold ends through one door', async () => {
       'claimJobsQuery',
       'completeOneJobQuery',
       'finishJobsQuery',
+      'finishWaitingJobQuery',
       'parkJobsQuery',
       'reclaimJobQuery',
       'releaseJobsQuery',
@@ -243,6 +244,10 @@ describe('statements about held and waiting jobs', () => {
       'recordOneStepQuery',
       'recordOneStepQuery, in a transaction',
       'recordOneStepQuery, as text',
+      'findWaitingJobQuery',
+      'finishWaitingJobQuery',
+      'finishWaitingJobQuery, outcome, by unique key',
+      'finishWaitingJobQuery, no result, of groups',
       'sendSignalQuery',
       'sendSignalQuery, once, by unique key',
       'deleteLeftBatchesQuery',
@@ -420,6 +425,9 @@ describe("an app's own columns", () => {
   test('are in these statements alone', () => {
     const differing = withOwn.filter(([name, text]) => text !== plain.get(name)).map(([name]) => name);
     expect(differing).toEqual([
+      'finishWaitingJobQuery',
+      'finishWaitingJobQuery, outcome, by unique key',
+      'finishWaitingJobQuery, no result, of groups',
       'claimJobsQuery, of members',
       'completeOneJobQuery, of members',
       'finishJobsQuery, of members',

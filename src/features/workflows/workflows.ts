@@ -1,4 +1,4 @@
-import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
+import { checkDefinition, type JobDefinition, type OutputInput } from '../../core/job/definition.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import {
   checkDurationMs,
@@ -7,7 +7,6 @@ import {
   checkText,
   MAX_NAME_BYTES,
   MAX_TIMER_MS,
-  MAX_UNIQUE_KEY_BYTES,
 } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
 import { cancellation } from '../../core/job/transition.ts';
@@ -19,6 +18,7 @@ import { faultPoint } from '../../core/sql/fault-point.ts';
 import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { Retries } from '../../core/time/retries.ts';
 import type { AddedContext } from '../../core/worker/run/added-context.ts';
+import type { CompleteArguments } from '../../core/worker/run/handler.ts';
 import type { ContextFeature, ContextInWorker, FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
 import {
@@ -35,6 +35,7 @@ import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
 import { Folding, moveOn } from '../batches/worker/folding.ts';
 import { Recounting } from '../batches/worker/recounting.ts';
+import { type FinishResult, finish, type JobToFinish } from './finish.ts';
 import type { SignalDefinition } from './job/define-signal.ts';
 import { signalToStore } from './job/signal-value.ts';
 import type { SignalInput, Step } from './job/step.ts';
@@ -44,28 +45,15 @@ import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
 import { findQueue } from './queries/find-queue.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
-import { type SignalTarget, sendSignal } from './queries/send-signal.ts';
+import { sendSignal } from './queries/send-signal.ts';
 import { type ShownSteps, type StepsToShow, showSteps } from './queries/show-steps.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
+import { checkTarget, type SignalTo, targetOf } from './target-of.ts';
 import { StepPruning } from './worker/step-pruning.ts';
 import { StepRecorder } from './worker/step-recorder.ts';
 import { StepRun } from './worker/step-run.ts';
 import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
-
-/** The live job that a signal is for: by its id, or by its definition and unique key. */
-export type SignalTo =
-  | {
-      readonly id: number;
-      /** Only if it is of this kind. @default of any */
-      readonly job?: JobDefinition | undefined;
-    }
-  | {
-      readonly job: JobDefinition;
-      readonly uniqueKey: string;
-      /** @default that of the definition */
-      readonly queue?: string | undefined;
-    };
 
 /** Options of {@link Workflows.signal}. */
 export interface SignalOptions {
@@ -153,7 +141,7 @@ export class Workflows implements ContextFeature {
     ...[value, options = {}]: SignalArguments<TSignal>
   ): Promise<SignalResult> {
     checkExecutor('signal', db);
-    checkTarget(to);
+    checkTarget('signal', to);
     const { name } = checkObject('signal: the signal', signal);
     checkText('signal: the name of the signal', name, MAX_NAME_BYTES);
     const { key } = checkOptions('signal: options', options, OPTIONS);
@@ -174,6 +162,36 @@ export class Workflows implements ContextFeature {
       }
       return sent.became;
     });
+  }
+
+  /**
+   * Ends a job that waits as completed, with an output, as its handler would: instead of what it waits for,
+   * something else has happened. A job waits in its middle, or before it begins, for others of its flow. Its
+   * handler is not called again, and jobs that it has enqueued go on.
+   *
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.update(orders).set({ parcel: 'by hand' }).where(eq(orders.id, orderId));
+   *   const to = { job: fulfil, uniqueKey: `order-${orderId}` };
+   *   const became = await queue.workflows.finish(tx, to, { parcel: 'by hand' });
+   *   if (became !== 'finished') throw new Error(`The job is ${became}`);
+   * });
+   * ```
+   *
+   * Under concurrency: against a claim, a cancel and another finish, exactly one wins. It waits for no lock,
+   * and tries again for 0.3 seconds where another transaction holds the row. A signal that was sent and not
+   * received is dropped.
+   *
+   * @throws InvalidOutputError when the definition's `output` refuses the output
+   */
+  async finish<TJob extends JobDefinition>(
+    db: Executor,
+    to: JobToFinish<TJob>,
+    ...[output]: CompleteArguments<TJob>
+  ): Promise<FinishResult> {
+    checkExecutor('finish', db);
+    // A definition without a schema for its output takes any, or none.
+    return await finish(db, this.#all(this.statementTables), to, output as OutputInput<TJob>);
   }
 
   /** The recorded steps of a job, live or finished, in the order in which they began. */
@@ -392,30 +410,6 @@ export class Workflows implements ContextFeature {
   #all(tables: QueueTables): TablesOfWorkflows {
     return inContext({ ...tables, ...this.tables }, contextOf(tables));
   }
-}
-
-/** For callers without TypeScript. @throws TypeError */
-function checkTarget(to: SignalTo): void {
-  checkObject('signal: to', to);
-  if (to.job !== undefined) checkDefinition('signal', to.job);
-  if ('id' in to) checkId('signal', to.id);
-  else {
-    checkText('signal: uniqueKey', to.uniqueKey, MAX_UNIQUE_KEY_BYTES);
-    if (to.queue !== undefined) checkText('signal: queue', to.queue, MAX_NAME_BYTES);
-  }
-}
-
-async function targetOf(
-  db: Executor,
-  tables: TablesOfWorkflows,
-  to: SignalTo,
-): Promise<SignalTarget | undefined> {
-  if ('id' in to) {
-    const queue = await findQueue(db, tables, to.id, 'live');
-    return queue === undefined ? undefined : { queue, id: to.id, kind: to.job?.kind };
-  }
-  const { job, uniqueKey, queue = job.queue } = to;
-  return { queue, kind: job.kind, uniqueKey };
 }
 
 /** The mailbox and the job must change together. */

@@ -190,6 +190,8 @@ import { findLeftRowsQuery } from '../../../src/features/workflows/queries/find-
 import { findMailboxesQuery } from '../../../src/features/workflows/queries/find-mailboxes.ts';
 import { findQueueQuery } from '../../../src/features/workflows/queries/find-queue.ts';
 import { findStepsQuery } from '../../../src/features/workflows/queries/find-steps.ts';
+import { findWaitingJobQuery } from '../../../src/features/workflows/queries/find-waiting-job.ts';
+import { finishWaitingJobQuery } from '../../../src/features/workflows/queries/finish-waiting-job.ts';
 import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget-steps.ts';
 import { receiveSignalQuery } from '../../../src/features/workflows/queries/receive-signal.ts';
 import { recordOneStepQuery } from '../../../src/features/workflows/queries/record-one-step.ts';
@@ -442,6 +444,21 @@ export function allStatements(
     recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
     'recordOneStepQuery, in a transaction': recordOneStepQuery(workflows, held, steps[0], 'wait'),
     'recordOneStepQuery, as text': recordOneStepQuery(workflows, held, plainStep, 'wait', true),
+    findWaitingJobQuery: findWaitingJobQuery(workflows, { queue: text, id, kind: text }),
+    finishWaitingJobQuery: finishWaitingJobQuery(inContext(workflows, members), {
+      to: { queue: text, id, kind: text },
+      output: JSON.stringify({ text }),
+      keepResult: true,
+    }),
+    'finishWaitingJobQuery, outcome, by unique key': finishWaitingJobQuery(inContext(workflows, members), {
+      to: { queue: text, kind: text, uniqueKey: text },
+      output: undefined,
+      keepResult: 'outcome',
+    }),
+    'finishWaitingJobQuery, no result, of groups': finishWaitingJobQuery(
+      inContext({ ...workflowsOfGroups, queueSteps, queueMailboxes }, members),
+      { to: { queue: text, id, kind: text }, output: undefined, keepResult: false },
+    ),
     showStepsQuery: showStepsQuery(workflows, { id, queue: text, cut: 1_000, limit: 200 }),
     'showStepsQuery, one': showStepsQuery(workflows, { id, queue: text, name: text, cut: 1_000, limit: 1 }),
     sendSignalQuery: sendSignalQuery(workflows, sent),
