@@ -168,6 +168,7 @@ export type { ScheduleRecord } from './features/schedules/schedule-record.ts';
 export type { ScheduleRun, Schedules } from './features/schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-in.ts';
 export type { FinishResult, JobToFinish } from './features/workflows/finish.ts';
+export type { ForkedJob, ForkOptions } from './features/workflows/fork.ts';
 // Survive the middle of a job
 export type {
   Child,
@@ -180,6 +181,7 @@ export type {
   ParentCounts,
 } from './features/workflows/job/child.ts';
 export { defineSignal, type SignalDefinition } from './features/workflows/job/define-signal.ts';
+export { InvalidTokenError } from './features/workflows/job/invalid-token-error.ts';
 export { isFinal } from './features/workflows/job/is-final.ts';
 export type {
   OpenStep,
@@ -191,6 +193,7 @@ export type {
   StepOutput,
   StepTransaction,
   StepTransactionOptions,
+  TokenOptions,
   WaitForSignalOptions,
 } from './features/workflows/job/step.ts';
 export {
@@ -211,8 +214,12 @@ export type {
 } from './features/workflows/job/step-observer.ts';
 export type { MailboxRecord } from './features/workflows/queries/find-mailboxes.ts';
 export type { StepRecord } from './features/workflows/queries/find-steps.ts';
+export type { RedriveFromResult } from './features/workflows/redrive.ts';
 export type { SignalTo } from './features/workflows/target-of.ts';
+export type { TokenSecret } from './features/workflows/tokens/tokens.ts';
 export type {
+  RedeemArguments,
+  RedeemResult,
   SignalArguments,
   SignalOptions,
   SignalResult,

@@ -43,7 +43,7 @@ export async function targetOf(
   to: SignalTo,
 ): Promise<LiveTarget | undefined> {
   if ('id' in to) {
-    const queue = await findQueue(db, tables, to.id, 'live');
+    const queue = await findQueue(db, tables, to.id);
     return queue === undefined ? undefined : { queue, id: to.id, kind: to.job?.kind };
   }
   const { job, uniqueKey, queue = job.queue } = to;

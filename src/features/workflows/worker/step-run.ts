@@ -39,6 +39,7 @@ import type {
   StepInfo,
   StepOptions,
   StepTransactionOptions,
+  TokenOptions,
   WaitForSignalOptions,
 } from '../job/step.ts';
 import {
@@ -54,6 +55,7 @@ import type { FoundStep } from '../queries/find-steps.ts';
 import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
+import type { TokenClaims } from '../tokens/tokens.ts';
 
 /** A step that was recorded before. One that only a test has given may be of any kind. */
 export interface KnownStep extends Omit<FoundStep, 'kind'> {
@@ -79,6 +81,8 @@ export interface StepStore {
   ends(batchIds: readonly number[], kind?: string): Promise<readonly MemberEnd[]>;
   /** What the job has waited for before it began. */
   waited(): Promise<Waited>;
+  /** Signs a token. */
+  token(claims: TokenClaims): Promise<string>;
 }
 
 /** Jobs to enqueue as children of a job. */
@@ -301,6 +305,18 @@ export class StepRun implements Step {
   async parentCounts(): Promise<ParentCounts> {
     const { total, failed } = await this.#busy(() => this.#store.waited());
     return { total, completed: total - failed, failed };
+  }
+
+  async token(signal: SignalDefinition, options: TokenOptions = {}): Promise<string> {
+    checkText('step.token: the name of the signal', signal?.name, MAX_NAME_BYTES);
+    const { expiresInMs, name = `token: ${signal.name}` } = checkObject('step.token: options', options);
+    checkText('step.token: name', name, MAX_NAME_BYTES);
+    if (expiresInMs !== undefined) checkDurationMs('step.token: expiresInMs', expiresInMs, 1, MAX_WAIT_MS);
+    const { id: jobId } = this.#attempt.job;
+    // What is recorded is the time alone: a token in the database could be redeemed by all who read it.
+    const expiresAt =
+      expiresInMs === undefined ? undefined : await this.run(name, () => Date.now() + expiresInMs);
+    return await this.#busy(() => this.#store.token({ jobId, signal: signal.name, name, expiresAt }));
   }
 
   async undoAll(error: unknown): Promise<void> {
