@@ -9,10 +9,12 @@ import {
   handlersFor,
   InvalidPayloadError,
   isFinal,
+  limitsIn,
   runNext,
   unvalidated,
   workflowsIn,
 } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { drainIn } from 'drizzle-queue/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -20,7 +22,7 @@ import { z } from 'zod';
 import { claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { claimOf, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
-import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { addControlTables, addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -54,7 +56,10 @@ const child = defineJob('child', {
 const answer = defineSignal('answer', unvalidated<number>());
 
 let calls: string[] = [];
-beforeAll(() => addWorkflowTables(database));
+beforeAll(async () => {
+  await addControlTables(database);
+  await addWorkflowTables(database);
+});
 beforeEach(async () => {
   calls = [];
   await clearTables(database.client);
@@ -296,6 +301,27 @@ describe('a fork', () => {
     expect(ended).toMatchObject({ output: [[{ state: 'completed', output: 40 }], { total: 1 }] });
     const forked = await workflows.fork(database.db, id, { from: 'a' });
     expect(await outputOf(forked.id, last, children)).toEqual(ended);
+  });
+
+  test('is in the group of the other one, and claims are told of it', async () => {
+    const grouped = createQueue({
+      tables,
+      workflows: workflowsIn(workflowTables),
+      limits: limitsIn(control, { q: { groups: 'fair' } }),
+    });
+    for (const group of ['a', undefined]) {
+      const { id } = await grouped.enqueue(database.db, work, 1, { group });
+      await database.client`
+        insert into queue_steps (job_id, queue, name, kind, fence, started_at, ended_at)
+        values (${id}, 'q', 'one', 'run', 1, now(), now())`;
+      await database.client`delete from queue_notes`;
+      const forked = await grouped.workflows.fork(database.db, id, { from: 'one' });
+      expect(await jobRow(database.client, forked.id)).toMatchObject({ group_key: group ?? '-' });
+      expect(await database.client`select group_keys from queue_notes`).toEqual([
+        { group_keys: [group ?? '-'] },
+      ]);
+      expect(await grouped.find(database.db, forked.id)).toMatchObject({ group: group ?? null });
+    }
   });
 
   test('is there with its steps at the commit, and not before', async () => {

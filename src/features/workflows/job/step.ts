@@ -172,8 +172,8 @@ export interface Step<TDb = Database> {
   /**
    * A signed text for a link, by which someone outside sends a signal to this job: see
    * `queue.workflows.redeem`. It can be redeemed once, and is the same in each run of the handler. With
-   * `expiresInMs` a step records the time. All who have the token can redeem
-   * it, with any value that the signal's schema accepts.
+   * `expiresInMs` a step records the time. All who have the token can redeem it, with any value that the
+   * schema of the signal accepts.
    *
    * ```ts
    * const token = await step.token(approval, { expiresInMs: 3 * 86_400_000 });
