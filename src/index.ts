@@ -168,6 +168,8 @@ export type { ScheduleFilter, ScheduleList } from './features/schedules/schedule
 export type { ScheduleRecord } from './features/schedules/schedule-record.ts';
 export type { ScheduleRun, Schedules } from './features/schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-in.ts';
+export type { FinishResult, JobToFinish } from './features/workflows/finish.ts';
+export type { ForkedJob, ForkOptions } from './features/workflows/fork.ts';
 // Survive the middle of a job
 export type {
   Child,
@@ -186,6 +188,7 @@ export {
   type SignalValue,
 } from './features/workflows/job/define-signal.ts';
 export type { FirstOf, FirstOptions, FirstSource, FirstSources } from './features/workflows/job/first.ts';
+export { InvalidTokenError } from './features/workflows/job/invalid-token-error.ts';
 export { isFinal } from './features/workflows/job/is-final.ts';
 export type {
   OpenStep,
@@ -195,6 +198,7 @@ export type {
   StepOutput,
   StepTransaction,
   StepTransactionOptions,
+  TokenOptions,
   WaitForSignalOptions,
 } from './features/workflows/job/step.ts';
 export {
@@ -215,11 +219,15 @@ export type {
 } from './features/workflows/job/step-observer.ts';
 export type { MailboxRecord } from './features/workflows/queries/find-mailboxes.ts';
 export type { StepRecord } from './features/workflows/queries/find-steps.ts';
+export type { RedriveFromResult } from './features/workflows/redrive.ts';
+export type { SignalTo } from './features/workflows/target-of.ts';
+export type { TokenSecret } from './features/workflows/tokens/tokens.ts';
 export type {
+  RedeemArguments,
+  RedeemResult,
   SignalArguments,
   SignalOptions,
   SignalResult,
-  SignalTo,
   Workflows,
 } from './features/workflows/workflows.ts';
 export { type MakeWorkflows, type WorkflowOptions, workflowsIn } from './features/workflows/workflows-in.ts';

@@ -287,7 +287,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'features/limits': ['sql', 'queries', 'settings', 'worker', '.'],
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
-  'features/workflows': ['schema', 'job', 'sql', 'queries', 'worker', '.'],
+  'features/workflows': ['schema', 'job', 'tokens', 'sql', 'queries', 'worker', '.'],
 };
 
 /** What makes a function depend on more than its arguments. */
@@ -520,6 +520,7 @@ describe('the package', () => {
       'InvalidOutputError',
       'InvalidPayloadError',
       'InvalidSignalError',
+      'InvalidTokenError',
       'JobCancelledError',
       'JobDeadlineError',
       'JobFailedError',

@@ -3,6 +3,7 @@ import {
   createWorker,
   defineJob,
   defineSignal,
+  drain,
   handlersFor,
   unvalidated,
   workflowsIn,
@@ -60,7 +61,7 @@ test('the granted rights are enough to work, to send signals and to read steps',
   expect(page.status).toBe(200);
   expect(await page.text()).toContain('id="step-2"');
   expect(problems).toEqual([]);
-  await expectDenied(queue.workflows.forget(reader, id, { from: 'one' }));
+  await expectDenied(queue.workflows.fork(reader, id, { from: 'one' }));
   await expectDenied(queue.workflows.steps(web, id));
 });
 
@@ -103,6 +104,33 @@ test('the granted rights are enough for flows and children, and to cancel them',
   expect(await workflows.waitForFlow(reader, later.id)).toMatchObject({ failed: 1 });
   expect(await workflows.waitForFlow(reader, alone.id)).toMatchObject({ failed: 1 });
   expect(problems).toEqual([]);
+});
+
+test('the granted rights are enough to intervene, and a web app redeems tokens', async () => {
+  const secured = createQueue({
+    workflows: workflowsIn(workflowTables, { secrets: ['a secret of at least 32 bytes, for tests'] }),
+  });
+  const admin = roles.as('app_admin').db;
+  const worker = roles.as('app_worker').db;
+  let token = '';
+  const handlers = [
+    handle(work, async ({ step }) => {
+      token = await step.token(answer);
+      await step.run('one', () => 1);
+      return await step.waitForSignal(answer);
+    }),
+  ];
+  const { id } = await secured.enqueue(roles.as('app_web').db, work);
+  const run = () => drain(worker, { queue: secured, handlers, log: false, deadlineMs: 20_000 });
+  await run();
+  expect(await secured.workflows.redeem(roles.as('app_web').db, answer, token, 7)).toBe('sent');
+  await run();
+  expect(await secured.find(admin, id)).toMatchObject({ state: 'completed', output: 7 });
+  const forked = await secured.workflows.fork(admin, id, { from: 'answer' });
+  await run();
+  expect(await secured.workflows.redrive(admin, forked.id, { from: 'one' })).toBe('redriven');
+  await run();
+  expect(await secured.workflows.finish(admin, { job: work, id: forked.id }, 8)).toBe('finished');
 });
 
 test.each(['queue_steps', 'queue_mailboxes', 'queue_batches', 'queue_waits', 'queue_tallies'])(

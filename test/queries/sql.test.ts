@@ -69,6 +69,10 @@ test('the texts hold no literals but their own', () => {
       `'trace'`,
       `'undo'`,
       `'undo:%'`,
+      `'undo:'`,
+      `'batch'`,
+      `'enqueue'`,
+      `'live'`,
       `'until'`,
       `'value'`,
       `'runAtMs'`,
@@ -154,6 +158,7 @@ test('the texts hold no literals but their own', () => {
 /** Statements that may look at jobs of every queue, and why. */
 const acrossQueues: Readonly<Record<string, string>> = {
   findQueueQuery: 'as findJobQuery',
+  findJobWithStepQuery: 'as findJobQuery',
   findLeftRowsQuery: 'looks whether jobs of any queue are there, by their keys; a plain read',
   'findLeftRowsQuery, further mailboxes': 'the same',
   countBatchQuery: 'counts those of a batch, which may be in any queue; a plain read',
@@ -220,6 +225,7 @@ test('a hold ends through one door', async () => {
       'claimJobsQuery',
       'completeOneJobQuery',
       'finishJobsQuery',
+      'finishWaitingJobQuery',
       'parkJobsQuery',
       'reclaimJobQuery',
       'releaseJobsQuery',
@@ -236,7 +242,8 @@ describe('statements about held and waiting jobs', () => {
 
   test('are these', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
-      'forgetStepsQuery',
+      'copyStepsQuery',
+      'lockLiveJobQuery',
       'deleteLeftRowsQuery',
       'receiveSignalQuery',
       'receiveSignalQuery, in a transaction',
@@ -246,6 +253,10 @@ describe('statements about held and waiting jobs', () => {
       'recordOneStepQuery',
       'recordOneStepQuery, in a transaction',
       'recordOneStepQuery, as text',
+      'findWaitingJobQuery',
+      'finishWaitingJobQuery',
+      'finishWaitingJobQuery, outcome, by unique key',
+      'finishWaitingJobQuery, no result, of groups',
       'sendSignalQuery',
       'sendSignalQuery, once, by unique key',
       'deleteLeftBatchesQuery',
@@ -423,6 +434,10 @@ describe("an app's own columns", () => {
   test('are in these statements alone', () => {
     const differing = withOwn.filter(([name, text]) => text !== plain.get(name)).map(([name]) => name);
     expect(differing).toEqual([
+      'findJobWithStepQuery',
+      'finishWaitingJobQuery',
+      'finishWaitingJobQuery, outcome, by unique key',
+      'finishWaitingJobQuery, no result, of groups',
       'claimJobsQuery, of members',
       'completeOneJobQuery, of members',
       'finishJobsQuery, of members',

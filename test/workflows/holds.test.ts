@@ -244,53 +244,6 @@ describe('what is left of jobs that are gone', () => {
   });
 });
 
-describe('forgetting a step', () => {
-  test('makes a discarded job do it again, and all after it', async () => {
-    const calls: string[] = [];
-    let isBroken = true;
-    await start(async ({ step }) => {
-      for (const name of ['a', 'b', 'c']) {
-        await step.run(name, { attempts: 1 }, () => {
-          calls.push(name);
-          if (isBroken && name === 'c') throw new Error('broken');
-        });
-      }
-      return 'done';
-    });
-    const id = await enqueue();
-    await outputOf(id).catch(() => undefined);
-    expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded' });
-    isBroken = false;
-    const forgotten = await database.db.transaction(async (tx) => {
-      const forgotten = await queue.workflows.forget(tx, id, { from: 'b' });
-      await queue.redrive(tx, id);
-      return forgotten;
-    });
-    expect(await outputOf(id)).toBe('done');
-    expect(forgotten).toBe(2);
-    expect(calls).toEqual(['a', 'b', 'c', 'b', 'c']);
-  });
-
-  test('forgets nothing of a job that runs, or of none', async () => {
-    let go = () => {};
-    const gate = new Promise<void>((resolve) => {
-      go = resolve;
-    });
-    let isAt = false;
-    await start(async ({ step }) => {
-      await step.run('a', () => 1);
-      isAt = true;
-      await gate;
-    });
-    const id = await enqueue();
-    await until(() => isAt);
-    expect(await queue.workflows.forget(database.db, id, { from: 'a' })).toBe(0);
-    expect(await queue.workflows.forget(database.db, id + 1_000, { from: 'a' })).toBe(0);
-    go();
-    await outputOf(id);
-  });
-});
-
 describe('the testing kit', () => {
   const handlers = [
     handle(work, async ({ step }) => {

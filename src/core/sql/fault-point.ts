@@ -33,6 +33,12 @@ export type FaultPoint =
   | 'signal: received'
   /** A signal is in its mailbox, and the job that waits for it is not yet unparked. */
   | 'signal: sent'
+  /** A job that should end from outside was not to be had, and its caller has not asked why. */
+  | 'finish: refused'
+  /** A job of which another is made is inserted again, and has no steps yet. */
+  | 'fork: inserted'
+  /** The job that is to go on from a step was read. */
+  | 'redrive: found'
   /** `complete(tx)` may run, but its statement has not been sent. */
   | 'complete: checked'
   /** A check has seen workers that look gone, and has removed none. */

@@ -9,12 +9,14 @@ export interface ResultValues {
   readonly state: SQL;
   readonly output: SQL;
   readonly errors: SQL;
+  /** @default that of the job, which was due */
+  readonly runAt?: SQL;
 }
 
 /** An insert of results, up to its `from`, which is to name the rows of jobs that end `f`. */
 export function insertResults(
   { queueJobs, queueResults }: QueueTables,
-  { payload, state, output, errors }: ResultValues,
+  { payload, state, output, errors, runAt = sql`f.run_at` }: ResultValues,
 ): SQL {
   const own = ownColumnsOf(queueJobs);
   return sql`
@@ -23,7 +25,7 @@ export function insertResults(
         claimed_at, finished_at${ownNames(own)})
       select f.id, f.queue, f.kind, ${payload}, ${state}, ${output}, ${errors},
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
-        f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
+        f.metadata, f.worker_id, f.created_at, ${runAt}, f.claimed_at,
         statement_timestamp()${ownNames(own, 'f.')}`;
 }
 

@@ -10,6 +10,7 @@ import { signalToStore } from '../../features/workflows/job/signal-value.ts';
 import type { Received, SignalToReceive } from '../../features/workflows/queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../../features/workflows/queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../../features/workflows/schema/queue-steps.ts';
+import { type TokenClaims, type Tokens, tokensFor } from '../../features/workflows/tokens/tokens.ts';
 import type {
   ChildrenToEnqueue,
   EnqueuedChildren,
@@ -68,21 +69,27 @@ export class GivenSteps implements StepStore {
   /** The job itself has the first. */
   #lastId = 1;
 
+  readonly #tokens: Tokens | undefined;
+
   private constructor(
     given: ReadonlyMap<string, KnownStep>,
     signals: ReadonlyMap<string, readonly unknown[]>,
+    tokens: Tokens | undefined,
   ) {
     this.#given = given;
     this.#signals = signals;
+    this.#tokens = tokens;
   }
 
   /**
+   * @param tokens of the queue, if it has secrets
    * @throws InvalidSignalError for a value that the schema of its signal refuses
    * @throws TypeError for an output that JSON cannot hold
    */
   static async of(
     outputs: Readonly<Record<string, unknown>>,
     signals: readonly GivenSignal[],
+    tokens: Tokens | undefined,
   ): Promise<GivenSteps> {
     const values = new Map<string, unknown[]>();
     for (const { signal, value } of signals) {
@@ -90,7 +97,7 @@ export class GivenSteps implements StepStore {
       values.set(signal.name, [...(values.get(signal.name) ?? []), stored]);
     }
     const given = Object.entries(outputs).map(([name, output]) => [name, givenStep(name, output)] as const);
-    return new GivenSteps(new Map(given), values);
+    return new GivenSteps(new Map(given), values, tokens);
   }
 
   /** What the handler has recorded, in that order. */
@@ -167,6 +174,10 @@ export class GivenSteps implements StepStore {
 
   async waited(): Promise<Waited> {
     return { batchIds: [], total: 0, failed: 0 };
+  }
+
+  async token(claims: TokenClaims): Promise<string> {
+    return await tokensFor('step.token', this.#tokens).make(claims);
   }
 
   #note(step: RunStep): void {

@@ -27,6 +27,7 @@ import type {
 import { progressToStore } from '../../core/worker/run/progress.ts';
 import { QueueError } from '../../errors.ts';
 import { StepRun } from '../../features/workflows/worker/step-run.ts';
+import type { Workflows } from '../../features/workflows/workflows.ts';
 import { type GivenSignal, GivenSteps, type RunStep } from './given-steps.ts';
 import { UnheldAttempt } from './unheld-attempt.ts';
 
@@ -171,7 +172,9 @@ async function stepsOf({
     );
   }
   if (!Array.isArray(signals)) throw new TypeError('runHandler: signals must be an array, of sent(…)');
-  return await GivenSteps.of(checkObject('runHandler: steps', steps ?? {}), signals);
+  // The type of a queue does not say which feature its workflows are.
+  const { tokens } = queue.workflows as Pick<Workflows, 'tokens'>;
+  return await GivenSteps.of(checkObject('runHandler: steps', steps ?? {}), signals, tokens);
 }
 
 function boundTo<TDb, TOwn>(job: JobDefinition, handler: Handler<TDb, TOwn>): Handler {

@@ -6,6 +6,7 @@ import { shown } from '../../core/job/shown.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { StepObserver } from './job/step-observer.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
+import { type TokenSecret, Tokens } from './tokens/tokens.ts';
 import { Workflows } from './workflows.ts';
 
 /** Makes the workflows of a queue: what {@link workflowsIn} returns. */
@@ -15,9 +16,15 @@ export type MakeWorkflows = (queue: QueueOfWorkflows) => Workflows;
 export interface WorkflowOptions {
   /** Sees each step, such as `otelSteps()` of `drizzle-queue/opentelemetry`. @default none */
   readonly observe?: StepObserver | undefined;
+  /**
+   * What `step.token` signs with, each of at least 32 bytes: the first signs, and all of them verify. To
+   * change it, put the new one in front, and keep the old one for as long as its tokens may be redeemed. The
+   * same in all processes. @default none: `step.token` and `queue.workflows.redeem` throw
+   */
+  readonly secrets?: readonly TokenSecret[] | undefined;
 }
 
-const OPTIONS = namesOf<WorkflowOptions>({ observe: true });
+const OPTIONS = namesOf<WorkflowOptions>({ observe: true, secrets: true });
 
 /**
  * Gives the handlers of a queue `step`: a job survives its own middle, and waits without holding anything. A
@@ -32,7 +39,7 @@ const OPTIONS = namesOf<WorkflowOptions>({ observe: true });
  *
  * @param tables those that the app's schema exports, from `drizzle-queue/schema/workflows` or
  * `createWorkflowTables`
- * @throws TypeError naming the table or the option that is wrong
+ * @throws TypeError | RangeError naming the table, the option or the place of the secret that is wrong
  */
 export function workflowsIn(tables: WorkflowTables, options: WorkflowOptions = {}): MakeWorkflows {
   checkObject('workflowsIn: tables', tables);
@@ -45,8 +52,9 @@ export function workflowsIn(tables: WorkflowTables, options: WorkflowOptions = {
       );
     }
   }
-  const { observe } = checkOptions('workflowsIn: options', options, OPTIONS);
+  const { observe, secrets } = checkOptions('workflowsIn: options', options, OPTIONS);
   if (observe !== undefined && (typeof observe?.begin !== 'function' || typeof observe.resume !== 'function'))
     throw new TypeError(`workflowsIn: observe must have begin() and resume(), got ${shown(observe)}`);
-  return (queue) => new Workflows(queue, own, observe);
+  const tokens = secrets === undefined ? undefined : new Tokens(secrets);
+  return (queue) => new Workflows(queue, own, observe, tokens);
 }

@@ -1,4 +1,4 @@
-import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
+import { checkDefinition, type JobDefinition, type OutputInput } from '../../core/job/definition.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import {
   checkDurationMs,
@@ -7,7 +7,6 @@ import {
   checkText,
   MAX_NAME_BYTES,
   MAX_TIMER_MS,
-  MAX_UNIQUE_KEY_BYTES,
 } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
 import { cancellation } from '../../core/job/transition.ts';
@@ -19,6 +18,7 @@ import { faultPoint } from '../../core/sql/fault-point.ts';
 import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { Retries } from '../../core/time/retries.ts';
 import type { AddedContext } from '../../core/worker/run/added-context.ts';
+import type { CompleteArguments } from '../../core/worker/run/handler.ts';
 import type { ContextFeature, ContextInWorker, FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
 import {
@@ -35,37 +35,27 @@ import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
 import { Folding, moveOn } from '../batches/worker/folding.ts';
 import { Recounting } from '../batches/worker/recounting.ts';
+import { type FinishResult, finish, type JobToFinish } from './finish.ts';
+import { checkForkOptions, type ForkedJob, type ForkOptions, fork } from './fork.ts';
 import type { SignalDefinition, SignalInput } from './job/define-signal.ts';
+import { InvalidTokenError } from './job/invalid-token-error.ts';
 import { signalToStore } from './job/signal-value.ts';
 import type { Step } from './job/step.ts';
 import { MailboxFullError } from './job/step-errors.ts';
 import type { StepObserver } from './job/step-observer.ts';
 import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
-import { findQueue } from './queries/find-queue.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
-import { forgetSteps } from './queries/forget-steps.ts';
-import { type SignalTarget, sendSignal } from './queries/send-signal.ts';
+import { sendSignal } from './queries/send-signal.ts';
 import { type ShownSteps, type StepsToShow, showSteps } from './queries/show-steps.ts';
+import { checkRedrive, type RedriveFromResult, redriveFrom } from './redrive.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
+import { checkTarget, type SignalTo, targetOf } from './target-of.ts';
+import { type Tokens, tokensFor } from './tokens/tokens.ts';
 import { StepPruning } from './worker/step-pruning.ts';
 import { StepRecorder } from './worker/step-recorder.ts';
 import { StepRun } from './worker/step-run.ts';
 import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
-
-/** The live job that a signal is for: by its id, or by its definition and unique key. */
-export type SignalTo =
-  | {
-      readonly id: number;
-      /** Only if it is of this kind. @default of any */
-      readonly job?: JobDefinition | undefined;
-    }
-  | {
-      readonly job: JobDefinition;
-      readonly uniqueKey: string;
-      /** @default that of the definition */
-      readonly queue?: string | undefined;
-    };
 
 /** Options of {@link Workflows.signal}. */
 export interface SignalOptions {
@@ -88,6 +78,13 @@ export type SignalArguments<TSignal extends SignalDefinition> =
   undefined extends SignalInput<TSignal>
     ? [value?: SignalInput<TSignal>, options?: SignalOptions]
     : [value: SignalInput<TSignal>, options?: SignalOptions];
+
+/** What became of a token: as a {@link SignalResult}, or it is too late for it. */
+export type RedeemResult = SignalResult | 'expired';
+
+/** The value of a signal that a token is for, where it has one. */
+export type RedeemArguments<TSignal extends SignalDefinition> =
+  undefined extends SignalInput<TSignal> ? [value?: SignalInput<TSignal>] : [value: SignalInput<TSignal>];
 
 /** What workflows add to the context of a handler. */
 export interface StepContext<TDb> {
@@ -118,13 +115,16 @@ export class Workflows implements ContextFeature {
   /** @internal */
   readonly statementTables: QueueTables;
   readonly #observer: StepObserver | undefined;
+  /** Signs with the secrets; `undefined` where there are none. @internal */
+  readonly tokens: Tokens | undefined;
 
   /** @internal use `workflowsIn` */
-  constructor(queue: QueueOfWorkflows, tables: WorkflowTables, observer?: StepObserver) {
+  constructor(queue: QueueOfWorkflows, tables: WorkflowTables, observer?: StepObserver, tokens?: Tokens) {
     this.#queue = queue;
     this.tables = tables;
     this.statementTables = inContext(queue.tables, { members: new TalliedEnds(tables) });
     this.#observer = observer;
+    this.tokens = tokens;
   }
 
   /**
@@ -153,11 +153,54 @@ export class Workflows implements ContextFeature {
     ...[value, options = {}]: SignalArguments<TSignal>
   ): Promise<SignalResult> {
     checkExecutor('signal', db);
-    checkTarget(to);
+    checkTarget('signal', to);
     const { name } = checkObject('signal: the signal', signal);
     checkText('signal: the name of the signal', name, MAX_NAME_BYTES);
     const { key } = checkOptions('signal: options', options, OPTIONS);
     if (key !== undefined) checkText('signal: key', key, MAX_NAME_BYTES);
+    return await this.#send(db, to, signal, { value, key });
+  }
+
+  /**
+   * Sends a signal by a token of `step.token`: the answer of a person who has followed a link. It is sent at
+   * most once for each token. The signal's definition says of what type the value is.
+   *
+   * ```ts
+   * const token = url.searchParams.get('token');
+   * const became = await queue.workflows.redeem(db, approval, token, { by, ok: true });
+   * if (became === 'expired') return new Response('This link has expired');
+   * ```
+   *
+   * Under concurrency: of two calls with one token, one sends. Otherwise as {@link signal}.
+   *
+   * @throws InvalidTokenError when it is not a token, none of the secrets has signed it, or it is for another
+   * signal
+   * @throws InvalidSignalError | MailboxFullError as {@link signal}
+   * @throws QueueError where `workflowsIn` was given no `secrets`
+   */
+  async redeem<TSignal extends SignalDefinition>(
+    db: Database | Executor,
+    signal: TSignal,
+    token: string | null | undefined,
+    ...[value]: RedeemArguments<TSignal>
+  ): Promise<RedeemResult> {
+    checkExecutor('redeem', db);
+    const { name } = checkObject('redeem: the signal', signal);
+    const claims = await tokensFor('redeem', this.tokens).read(token);
+    if (claims.signal !== name) throw new InvalidTokenError('signal');
+    if (claims.expiresAt !== undefined && claims.expiresAt <= Date.now()) return 'expired';
+    // Longer than a key of the app can be, and none of these.
+    const key = `drizzle_queue.token:${claims.name}`;
+    return await this.#send(db, { id: claims.jobId }, signal, { value, key });
+  }
+
+  async #send(
+    db: Database | Executor,
+    to: SignalTo,
+    signal: SignalDefinition,
+    { value, key }: { readonly value: unknown; readonly key: string | undefined },
+  ): Promise<SignalResult> {
+    const { name } = signal;
     const json = await signalToStore(signal, value);
     const tables = this.#all(this.#queue.tables);
     return await inOneTransaction(db, async (tx) => {
@@ -174,6 +217,36 @@ export class Workflows implements ContextFeature {
       }
       return sent.became;
     });
+  }
+
+  /**
+   * Ends a job that waits as completed, with an output, as its handler would: instead of what it waits for,
+   * something else has happened. A job waits in its middle, or before it begins, for others of its flow. Its
+   * handler is not called again, and jobs that it has enqueued go on.
+   *
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.update(orders).set({ parcel: 'by hand' }).where(eq(orders.id, orderId));
+   *   const to = { job: fulfil, uniqueKey: `order-${orderId}` };
+   *   const became = await queue.workflows.finish(tx, to, { parcel: 'by hand' });
+   *   if (became !== 'finished') throw new Error(`The job is ${became}`);
+   * });
+   * ```
+   *
+   * Under concurrency: against a claim, a cancel and another finish, exactly one wins. It waits for no lock,
+   * and tries again for 0.3 seconds where another transaction holds the row. A signal that was sent and not
+   * received is dropped.
+   *
+   * @throws InvalidOutputError when the definition's `output` refuses the output
+   */
+  async finish<TJob extends JobDefinition>(
+    db: Executor,
+    to: JobToFinish<TJob>,
+    ...[output]: CompleteArguments<TJob>
+  ): Promise<FinishResult> {
+    checkExecutor('finish', db);
+    // A definition without a schema for its output takes any, or none.
+    return await finish(db, this.#all(this.statementTables), to, output as OutputInput<TJob>);
   }
 
   /** The recorded steps of a job, live or finished, in the order in which they began. */
@@ -204,25 +277,58 @@ export class Workflows implements ContextFeature {
   }
 
   /**
-   * Forgets a step of a job, and all that began with it or later; the job does them again when it runs next.
-   * Returns how many were forgotten: none while the job runs. With `queue.redrive` in the same transaction a
-   * discarded job goes on from there:
+   * Lets a job go on from a step that it has recorded: this step, and all that began with it or later, are
+   * done again. A discarded or cancelled job is put back, due now, with all its attempts, as by
+   * `queue.redrive`. One that waits, for whatever, is due now. Steps that were undone are done again, too.
+   *
+   * Signals that the forgotten steps had received are received again, and children that they had enqueued go
+   * on. For a job that has completed, or one that is to be asked again, see {@link fork}.
+   *
+   * Under concurrency: all of it takes effect with one commit. Of two calls each job is put back by one. A
+   * running job keeps its steps. It waits for no lock, and tries again for 0.3 seconds.
+   *
+   * @throws QueueError when the job has no such step; it names those that it has
+   */
+  async redrive(
+    db: Database | Executor,
+    id: number,
+    options: { readonly from: string },
+  ): Promise<RedriveFromResult> {
+    checkExecutor('redrive', db);
+    checkRedrive(id, options);
+    const tables = this.#all(this.statementTables);
+    const { from } = options;
+    return await inOneTransaction(db, (tx) => redriveFrom(tx, tables, { id, from }, this.#queue.channel));
+  }
+
+  /**
+   * Enqueues a new job of the same kind, queue, payload and settings, which goes on from a step of another
+   * one: what had ended when that step began is taken over, and not done again. The other job may be live or
+   * finished, and nothing of it changes. The new one has `forkedFrom` in its metadata, and no unique key.
+   *
+   * Signals are taken over as the steps that have received them; others are to be sent anew. A step that has
+   * enqueued children is taken over if all of them had ended by then; otherwise it enqueues them again. What
+   * was undone is not taken over.
    *
    * ```ts
-   * await db.transaction(async (tx) => {
-   *   await queue.workflows.forget(tx, id, { from: 'charge' });
-   *   await queue.redrive(tx, id);
-   * });
+   * const { id } = await queue.workflows.fork(tx, job.id, { from: 'charge' });
    * ```
    *
-   * Under concurrency: it waits for an attempt that is just recording, and a running job keeps its steps.
+   * Under concurrency: the job exists with its steps, from the commit on. A job that runs meanwhile is
+   * copied as it was when it began the step.
+   *
+   * @throws QueueError when there is no such job, or it has no such step; it names those that it has
+   * @throws InvalidPayloadError when the definition refuses the payload
    */
-  async forget(db: Executor, id: number, { from }: { readonly from: string }): Promise<number> {
-    checkExecutor('forget', db);
-    checkText('forget: from', from, MAX_NAME_BYTES);
-    const tables = this.#all(this.#queue.tables);
-    const queue = await findQueue(db, tables, checkId('forget', id), 'with steps');
-    return queue === undefined ? 0 : await forgetSteps(db, tables, { queue, id, from });
+  async fork<TJob extends JobDefinition = JobDefinition>(
+    db: Database | Executor,
+    id: number,
+    options: ForkOptions<TJob>,
+  ): Promise<ForkedJob> {
+    checkExecutor('fork', db);
+    checkForkOptions(id, options);
+    const tables = this.#all(this.statementTables);
+    return await inOneTransaction(db, (tx) => fork(tx, tables, this.#queue.settings(), id, options));
   }
 
   /**
@@ -354,7 +460,14 @@ export class Workflows implements ContextFeature {
         const recorder =
           recorders.get(holder.queue) ?? new StepRecorder({ db, tables: all, holder, events, retries });
         recorders.set(holder.queue, recorder);
-        const store = { db: questions, tables: all, queue: this.#queue, recorder, retries };
+        const store = {
+          db: questions,
+          tables: all,
+          queue: this.#queue,
+          recorder,
+          retries,
+          tokens: this.tokens,
+        };
         return new StepRun(attempt, storeInWorker(attempt, store), this.#observer);
       },
     };
@@ -379,7 +492,8 @@ export class Workflows implements ContextFeature {
     const queue = this.#queue;
     return {
       name: 'step',
-      of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all, queue), this.#observer),
+      of: (attempt) =>
+        new StepRun(attempt, storeInTransaction(attempt, all, queue, this.tokens), this.#observer),
     };
   }
 
@@ -392,30 +506,6 @@ export class Workflows implements ContextFeature {
   #all(tables: QueueTables): TablesOfWorkflows {
     return inContext({ ...tables, ...this.tables }, contextOf(tables));
   }
-}
-
-/** For callers without TypeScript. @throws TypeError */
-function checkTarget(to: SignalTo): void {
-  checkObject('signal: to', to);
-  if (to.job !== undefined) checkDefinition('signal', to.job);
-  if ('id' in to) checkId('signal', to.id);
-  else {
-    checkText('signal: uniqueKey', to.uniqueKey, MAX_UNIQUE_KEY_BYTES);
-    if (to.queue !== undefined) checkText('signal: queue', to.queue, MAX_NAME_BYTES);
-  }
-}
-
-async function targetOf(
-  db: Executor,
-  tables: TablesOfWorkflows,
-  to: SignalTo,
-): Promise<SignalTarget | undefined> {
-  if ('id' in to) {
-    const queue = await findQueue(db, tables, to.id, 'live');
-    return queue === undefined ? undefined : { queue, id: to.id, kind: to.job?.kind };
-  }
-  const { job, uniqueKey, queue = job.queue } = to;
-  return { queue, kind: job.kind, uniqueKey };
 }
 
 /** The mailbox and the job must change together. */

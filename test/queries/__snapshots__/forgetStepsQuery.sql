@@ -1,21 +1,19 @@
-    with live as materialized (
-      select j.worker_id from "queue_jobs" as j where j.queue = $1 and j.id = $2::int8
-      for no key update
-    ),
-    first as (
+    with first as (
       select s.started_at from "queue_steps" as s
-      where s.job_id = $3::int8 and s.queue = $4 and s.name = $5
+      where s.job_id = $1::int8 and s.queue = $2 and s.name = $3
     )
     delete from "queue_steps" as s
     using first
-    where s.job_id = $6::int8 and s.queue = $7 
-      and (s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%')
-      and not exists (select from live where worker_id is not null)
+    where s.job_id = $4::int8 and s.queue = $5
+      and (
+        s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%' or exists (
+          select from "queue_steps" as u
+          where u.job_id = s.job_id and u.queue = s.queue and u.name = 'undo:' || s.name
+        )
+      )
     returning s.name
--- $1 = "mail"
--- $2 = 42
--- $3 = 42
--- $4 = "mail"
+-- $1 = 42
+-- $2 = "mail"
+-- $3 = "mail"
+-- $4 = 42
 -- $5 = "mail"
--- $6 = 42
--- $7 = "mail"

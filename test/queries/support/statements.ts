@@ -186,12 +186,18 @@ import {
   tidySchedulesQuery,
 } from '../../../src/features/schedules/queries/tidy-schedules.ts';
 import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
+import { copyStepsQuery } from '../../../src/features/workflows/queries/copy-steps.ts';
 import { deleteLeftRowsQuery } from '../../../src/features/workflows/queries/delete-left-rows.ts';
+import { findJobWithStepQuery } from '../../../src/features/workflows/queries/find-job-with-step.ts';
 import { findLeftRowsQuery } from '../../../src/features/workflows/queries/find-left-rows.ts';
 import { findMailboxesQuery } from '../../../src/features/workflows/queries/find-mailboxes.ts';
 import { findQueueQuery } from '../../../src/features/workflows/queries/find-queue.ts';
+import { findStepNamesQuery } from '../../../src/features/workflows/queries/find-step-names.ts';
 import { findStepsQuery } from '../../../src/features/workflows/queries/find-steps.ts';
+import { findWaitingJobQuery } from '../../../src/features/workflows/queries/find-waiting-job.ts';
+import { finishWaitingJobQuery } from '../../../src/features/workflows/queries/finish-waiting-job.ts';
 import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget-steps.ts';
+import { lockLiveJobQuery } from '../../../src/features/workflows/queries/lock-live-job.ts';
 import { receiveSignalQuery } from '../../../src/features/workflows/queries/receive-signal.ts';
 import { recordOneStepQuery } from '../../../src/features/workflows/queries/record-one-step.ts';
 import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
@@ -421,8 +427,11 @@ export function allStatements(
     findStepsQuery: findStepsQuery(workflows, { id, queue: text }),
     'findStepsQuery, of any queue': findStepsQuery(workflows, { id, queue: undefined }),
     forgetStepsQuery: forgetStepsQuery(workflows, { queue: text, id, from: text }),
-    findQueueQuery: findQueueQuery(workflows, id, 'live'),
-    'findQueueQuery, with steps': findQueueQuery(workflows, id, 'with steps'),
+    findQueueQuery: findQueueQuery(workflows, id),
+    findJobWithStepQuery: findJobWithStepQuery(workflows, id, text),
+    findStepNamesQuery: findStepNamesQuery(workflows, { queue: text, id }, 51),
+    copyStepsQuery: copyStepsQuery(workflows, { queue: text, id, from: text, to: id + 1 }),
+    lockLiveJobQuery: lockLiveJobQuery(workflows, { queue: text, id }),
     deleteLeftRowsQuery: deleteLeftRowsQuery(workflows, 'queueSteps', text, [id, id + 1]),
     findLeftRowsQuery: findLeftRowsQuery(workflows, 'queueSteps', undefined, 1_000),
     'findLeftRowsQuery, further mailboxes': findLeftRowsQuery(
@@ -449,6 +458,21 @@ export function allStatements(
     recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
     'recordOneStepQuery, in a transaction': recordOneStepQuery(workflows, held, steps[0], 'wait'),
     'recordOneStepQuery, as text': recordOneStepQuery(workflows, held, plainStep, 'wait', true),
+    findWaitingJobQuery: findWaitingJobQuery(workflows, { queue: text, id, kind: text }),
+    finishWaitingJobQuery: finishWaitingJobQuery(inContext(workflows, members), {
+      to: { queue: text, id, kind: text },
+      output: JSON.stringify({ text }),
+      keepResult: true,
+    }),
+    'finishWaitingJobQuery, outcome, by unique key': finishWaitingJobQuery(inContext(workflows, members), {
+      to: { queue: text, kind: text, uniqueKey: text },
+      output: undefined,
+      keepResult: 'outcome',
+    }),
+    'finishWaitingJobQuery, no result, of groups': finishWaitingJobQuery(
+      inContext({ ...workflowsOfGroups, queueSteps, queueMailboxes }, members),
+      { to: { queue: text, id, kind: text }, output: undefined, keepResult: false },
+    ),
     showStepsQuery: showStepsQuery(workflows, { id, queue: text, cut: 1_000, limit: 200 }),
     'showStepsQuery, one': showStepsQuery(workflows, { id, queue: text, name: text, cut: 1_000, limit: 1 }),
     sendSignalQuery: sendSignalQuery(workflows, sent),

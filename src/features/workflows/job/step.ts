@@ -62,6 +62,20 @@ export interface WaitForSignalOptions {
   readonly name?: string | undefined;
 }
 
+/** Options of `step.token`. */
+export interface TokenOptions {
+  /**
+   * For how long it can be redeemed, in milliseconds from its first making, 1 to 365 days, by the clocks of
+   * the processes. @default for as long as the job is live
+   */
+  readonly expiresInMs?: number | undefined;
+  /**
+   * Which token it is, where a handler makes two for one signal: each can be redeemed once. With
+   * `expiresInMs` also the name of the step. @default `token: ` and the name of the signal
+   */
+  readonly name?: string | undefined;
+}
+
 /** A step that is recorded by a call of its own, from `step.begin`. */
 export interface OpenStep<T> {
   /** Whether an earlier attempt has recorded it. */
@@ -172,6 +186,22 @@ export interface Step<TDb = Database> {
     sources: TSources,
     options?: FirstOptions,
   ): Promise<FirstOf<TSources>>;
+
+  /**
+   * A signed text for a link, by which someone outside sends a signal to this job: see
+   * `queue.workflows.redeem`. It can be redeemed once, and is the same in each run of the handler. With
+   * `expiresInMs` a step records the time. All who have the token can redeem it, with any value that the
+   * schema of the signal accepts.
+   *
+   * ```ts
+   * const token = await step.token(approval, { expiresInMs: 3 * 86_400_000 });
+   * await step.run('ask', () => mailer.send(clerk, `https://shop.test/approve?token=${token}`));
+   * const answer = await step.waitForSignal(approval);
+   * ```
+   *
+   * @throws QueueError where `workflowsIn` was given no `secrets`
+   */
+  token(signal: SignalDefinition, options?: TokenOptions): Promise<string>;
 
   /**
    * Enqueues a job, once: its step is recorded in the transaction that inserts it. It may be in any queue.

@@ -10,37 +10,37 @@ export interface ForgottenSteps {
 }
 
 /**
- * Deletes steps of a job that no worker holds; returns how many.
+ * Deletes steps of a job, with what was undone and what says so; returns how many.
  *
- * **Under concurrency.** It locks the job, so an attempt that records a step comes before it, and a claim
- * after it, with the steps that are left.
+ * **Under concurrency.** Sent in the transaction that has locked the job's row, or inserted it, after that:
+ * no worker holds the job then, and this statement sees all that earlier attempts have recorded.
  */
 export async function forgetSteps(
-  db: Executor,
+  tx: Executor,
   tables: TablesOfWorkflows,
   forgotten: ForgottenSteps,
 ): Promise<number> {
-  const rows = await queryRows(db, tables, forgetStepsQuery(tables, forgotten), { entry: WORKFLOWS_ENTRY });
+  const rows = await queryRows(tx, tables, forgetStepsQuery(tables, forgotten), { entry: WORKFLOWS_ENTRY });
   return rows.length;
 }
 
 export function forgetStepsQuery(
-  { queueJobs, queueSteps }: TablesOfWorkflows,
+  { queueSteps }: TablesOfWorkflows,
   { queue, id, from }: ForgottenSteps,
 ): SQL {
   return sql`
-    with live as materialized (
-      select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = ${id}::int8
-      for no key update
-    ),
-    first as (
+    with first as (
       select s.started_at from ${queueSteps} as s
       where s.job_id = ${id}::int8 and s.queue = ${queue} and s.name = ${from}
     )
     delete from ${queueSteps} as s
     using first
-    where s.job_id = ${id}::int8 and s.queue = ${queue} 
-      and (s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%')
-      and not exists (select from live where worker_id is not null)
+    where s.job_id = ${id}::int8 and s.queue = ${queue}
+      and (
+        s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%' or exists (
+          select from ${queueSteps} as u
+          where u.job_id = s.job_id and u.queue = s.queue and u.name = 'undo:' || s.name
+        )
+      )
     returning s.name`;
 }

@@ -1,14 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { isTarget, type LiveTarget } from '../sql/live-target.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
 
-/** The job that a signal is sent to. */
-export type SignalTarget =
-  | { readonly queue: string; readonly id: number; readonly kind?: string | undefined }
-  | { readonly queue: string; readonly kind: string; readonly uniqueKey: string };
-
 export interface SignalToSend {
-  readonly to: SignalTarget;
+  readonly to: LiveTarget;
   readonly name: string;
   /** The sender's own, in no other signal. */
   readonly signalId: string;
@@ -78,12 +74,4 @@ export function sendSignalQuery(
       updated_at = excluded.updated_at
     returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = ${signalId}::text as is_sent,
       ${hasKey} as is_duplicate`;
-}
-
-function isTarget(to: SignalTarget): SQL {
-  if ('id' in to) {
-    const ofKind = to.kind === undefined ? sql`` : sql` and j.kind = ${to.kind}`;
-    return sql`j.queue = ${to.queue} and j.id = ${to.id}::int8${ofKind}`;
-  }
-  return sql`j.queue = ${to.queue} and j.kind = ${to.kind} and j.unique_key = ${to.uniqueKey}`;
 }

@@ -24,6 +24,7 @@ import type { FoundStep } from '../queries/find-steps.ts';
 import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
+import type { TokenClaims } from '../tokens/tokens.ts';
 
 /** A step that was recorded before. One that only a test has given may be of any kind. */
 export interface KnownStep extends Omit<FoundStep, 'kind'> {
@@ -58,6 +59,8 @@ export interface StepStore {
   ends(batchIds: readonly number[], kind?: string): Promise<readonly MemberEnd[]>;
   /** What the job has waited for before it began. */
   waited(): Promise<Waited>;
+  /** Signs a token. */
+  token(claims: TokenClaims): Promise<string>;
 }
 
 /** Jobs to enqueue as children of a job. */

@@ -4,6 +4,7 @@ import {
   checkDate,
   checkDurationMs,
   checkInteger,
+  checkObject,
   checkText,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
@@ -29,6 +30,7 @@ import type {
   StepInfo,
   StepOptions,
   StepTransactionOptions,
+  TokenOptions,
   WaitForSignalOptions,
 } from '../job/step.ts';
 import type { StepObserver } from '../job/step-observer.ts';
@@ -206,6 +208,20 @@ export class StepRun implements Step {
 
   parentCounts(): Promise<ParentCounts> {
     return this.#children.parentCounts();
+  }
+
+  async token(signal: SignalDefinition, options: TokenOptions = {}): Promise<string> {
+    checkText('step.token: the name of the signal', signal?.name, MAX_NAME_BYTES);
+    const { expiresInMs, name = `token: ${signal.name}` } = checkObject('step.token: options', options);
+    checkText('step.token: name', name, MAX_NAME_BYTES);
+    if (expiresInMs !== undefined) checkDurationMs('step.token: expiresInMs', expiresInMs, 1, MAX_WAIT_MS);
+    const { id: jobId } = this.#steps.attempt.job;
+    // What is recorded is the time alone: a token in the database could be redeemed by all who read it.
+    const expiresAt =
+      expiresInMs === undefined ? undefined : await this.run(name, () => Date.now() + expiresInMs);
+    return await this.#steps.busy(() =>
+      this.#steps.store.token({ jobId, signal: signal.name, name, expiresAt }),
+    );
   }
 
   async undoAll(error: unknown): Promise<void> {

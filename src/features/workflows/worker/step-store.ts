@@ -19,6 +19,7 @@ import { type Received, receiveSignal, type SignalToReceive } from '../queries/r
 import { recordOneStep } from '../queries/record-one-step.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
+import { type Tokens, tokensFor } from '../tokens/tokens.ts';
 import type { StepStore } from './attempt-steps.ts';
 import type { StepRecorder } from './step-recorder.ts';
 
@@ -32,12 +33,13 @@ export interface WorkerStoreOptions {
   readonly queue: QueueOfWorkflows;
   readonly recorder: StepRecorder;
   readonly retries: Retries;
+  readonly tokens: Tokens | undefined;
 }
 
 /** The steps of an attempt in a worker: it tries again while the database does not answer. */
 export function storeInWorker(
   attempt: AttemptAddedTo,
-  { db, tables, queue, recorder, retries }: WorkerStoreOptions,
+  { db, tables, queue, recorder, retries, tokens }: WorkerStoreOptions,
 ): StepStore {
   const { job, holder } = attempt;
   async function answered<T>(ask: () => Promise<T>): Promise<T> {
@@ -79,6 +81,7 @@ export function storeInWorker(
       }),
     ends: (batchIds, kind) => answered(() => findEnds(db, tables, batchIds, kind)),
     waited: () => answered(() => findWaited(db, tables, job)),
+    token: async (claims) => await tokensFor('step.token', tokens).make(claims),
   };
 }
 
@@ -87,6 +90,7 @@ export function storeInTransaction(
   attempt: AttemptAddedTo,
   tables: TablesOfWorkflows,
   queue: QueueOfWorkflows,
+  tokens: Tokens | undefined,
 ): StepStore {
   const { job, holder, environment } = attempt;
   const { db } = environment;
@@ -100,6 +104,7 @@ export function storeInTransaction(
     waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
     waited: () => findWaited(db, tables, job),
+    token: async (claims) => await tokensFor('step.token', tokens).make(claims),
   };
 }
 
