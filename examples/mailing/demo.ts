@@ -20,9 +20,12 @@ await onStage(import.meta.url, async ({ db, start }) => {
   const seconds = () => `${((performance.now() - begun) / 1_000).toFixed(1)} s`;
   const mailing = await startMailing(db, 'autumn');
   console.log(`${mailing.enqueued} letters and their report are enqueued after ${seconds()}.`);
-  await until('a third of the letters is sent', async () => (await db.$count(letters)) > LETTERS / 3);
+  await until(
+    'many letters are sent',
+    async () => (await db.$count(letters)) > Math.min(LETTERS / 3, 10_000),
+  );
   await workers.shift()?.kill();
-  console.log(`A third of them is sent after ${seconds()}, and one of two workers is killed.`);
+  console.log(`${await db.$count(letters)} are sent after ${seconds()}, and one of two workers is killed.`);
   await queue.waitFor(db, reportMailing, mailing.lastId, { timeoutMs: 600_000 });
   console.log(`The report is written after ${seconds()}.`);
   await Promise.all(workers.map((worker) => worker.stop()));
