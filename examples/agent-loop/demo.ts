@@ -1,7 +1,8 @@
 /**
- * Agents answer tickets: each asks a model for its next step, uses a tool, and asks again, within a budget. A refund needs a person's
- * approval. The worker is killed when a turn was billed and not yet answered, again while all agents wait for a person, and at
- * random moments. At the end no turn was paid for twice, and no tool was used twice.
+ * Agents answer tickets: each asks a model for its next step, uses a tool, and asks again, within a budget. A
+ * refund needs a person's approval. The worker is killed when a turn was billed and not yet answered, again
+ * while all agents wait for a person, and at random moments. At the end no turn was paid for twice, and no
+ * tool was used twice.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { and, eq, isNull, like } from 'drizzle-orm';

@@ -1,6 +1,7 @@
 /**
- * A document is cut into pages; each page is read, and its words are counted; a report at the end joins all of it. Some pages are
- * illegible, the scanner is busy at times, and one of the two workers is killed in the middle. At the end the numbers add up.
+ * A document is cut into pages; each page is read, and its words are counted; a report at the end joins all
+ * of it. Some pages are illegible, the scanner is busy at times, and one of the two workers is killed in the
+ * middle. At the end the numbers add up.
  */
 import { and, eq, isNotNull } from 'drizzle-orm';
 import { addUp, onStage, until } from '../stage/on-stage.ts';

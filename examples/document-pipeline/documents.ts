@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { countWords, queue, readPage, splitDocument, writeReport } from './jobs.ts';
 import { documents } from './schema.ts';
 
-/** Stores a document and enqueues the work on it: both, or neither. Returns the ids of the document and its flow. */
+/** Stores a document and enqueues the work on it: both, or neither. Returns the ids of both. */
 export async function addDocument(
   db: Database,
   title: string,

@@ -42,7 +42,7 @@ const counting = handle(countWords, async ({ payload }) => {
 });
 
 const reporting = handle(writeReport, async ({ payload: { documentId }, step, complete }) => {
-  // How each job before this one has ended, in the order in which they were added: the n-th is that of page n.
+  // How each job before this one has ended, in the order in which they were added: the first is page 0.
   const counts = await step.parents(countWords);
   const report = {
     pages: counts.length,

@@ -1,6 +1,7 @@
 /**
- * Each customer gets one letter, and at the end one report is written. Every thousandth address does not exist, and one of the two
- * workers is killed in the middle. At the end each letter is recorded once, and the report adds up.
+ * Each customer gets one letter, and at the end one report is written. Every thousandth address does not
+ * exist, and one of the two workers is killed in the middle. At the end each letter is recorded once, and the
+ * report adds up.
  */
 import { eq, sql } from 'drizzle-orm';
 import { addUp, onStage, type Stage, until } from '../stage/on-stage.ts';

@@ -1,4 +1,6 @@
-/** Stands for a mail provider that takes many letters in one call, and ignores a letter whose key it has seen. */
+/**
+ * Stands for a mail provider that takes many letters in one call, and ignores a letter whose key it has seen.
+ */
 
 export interface Letter {
   readonly to: string;

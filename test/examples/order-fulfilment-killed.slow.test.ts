@@ -47,7 +47,7 @@ interface Death {
 
 // The example uses drizzle-orm 0.45 whatever this run was started for.
 test.skipIf(process.env.DRIZZLE === 'v1')(
-  `orders whose workers are killed ${KILLS} times: each charge, reservation, parcel and refund is where it belongs`,
+  `workers are killed ${KILLS} times: each charge, reservation, parcel and refund is where it belongs`,
   async () => {
     const { db, client } = database;
     await migrate(db, { migrationsFolder: 'examples/order-fulfilment/drizzle' });
@@ -73,8 +73,9 @@ test.skipIf(process.env.DRIZZLE === 'v1')(
           placed.push(order);
           if (order.agreed !== undefined) undecided.push(order);
         }
-        // The clerk is behind by a few orders: some answers come before the order waits for them, some long after.
+        // The clerk is behind by a few orders: some answers come before their waits, some long after.
         while (undecided.length > Math.random() * 30) await decide(undecided.shift());
+        // The pace of the shop.
         await delay(20);
       }
     })();
@@ -115,7 +116,8 @@ test.skipIf(process.env.DRIZZLE === 'v1')(
     expect(await booked('parcel')).toEqual(ids(placed.filter((order) => !isRefused(order))));
     expect(await booked('refund')).toEqual(ids(refused));
     const moves = await client`
-      select order_id::int as id, array_agg(pieces order by id) as pieces from stock_moves group by 1 order by 1`;
+      select order_id::int as id, array_agg(pieces order by id) as pieces
+      from stock_moves group by 1 order by 1`;
     expect(moves.map(({ id, pieces }) => ({ id, pieces }))).toEqual(
       placed.map((order) => ({ id: order.id, pieces: isRefused(order) ? [-1, 1] : [-1] })),
     );
@@ -134,7 +136,8 @@ test.skipIf(process.env.DRIZZLE === 'v1')(
       await client`select name, kind from queue_steps where ended_at is null and kind <> 'sleep'`,
     ).toEqual([]);
     const answers = await client`
-      select (r.payload ->> 'orderId')::int as id, (s.output ->> 'ok')::boolean as agreed, s.output ->> 'by' as by
+      select (r.payload ->> 'orderId')::int as id, (s.output ->> 'ok')::boolean as agreed,
+        s.output ->> 'by' as by
       from queue_steps s join queue_results r on r.job_id = s.job_id where s.name = 'approval' order by 1`;
     const decided = placed.filter(({ agreed }) => agreed !== undefined);
     expect(answers.map((answer) => ({ ...answer }))).toEqual(
@@ -144,7 +147,7 @@ test.skipIf(process.env.DRIZZLE === 'v1')(
   600_000,
 );
 
-/** Every other order is expensive, and of those the clerk refuses every third. Most answers come later, in `decide`. */
+/** Every other order is expensive, and of those the clerk refuses every third. */
 async function placeOrder(n: number): Promise<Order> {
   const cents = n % 2 === 1 ? 99_900 : 1_500;
   const agreed = n % 2 === 1 ? n % 3 !== 0 : undefined;
@@ -182,6 +185,7 @@ async function workUntilKilled(place: string): Promise<Death> {
   const { child, exit, works } = startWorker(doom);
   await works;
   if (doom === undefined) {
+    // Random moments are the point.
     await delay(Math.random() * 600);
     expect(child.signalCode ?? child.exitCode).toBeNull();
     child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-/** A model without a mind: what it wants next depends on what was said alone. It keeps books of what it has billed. */
+/** A model without a mind: what it wants next follows from what was said. It keeps books of its bills. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
