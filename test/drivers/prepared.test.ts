@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beginInLargeTable } from '../../src/core/queries/begin/begin-jobs.ts';
 import { claimFromSmallTable, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import type { Database, Runner } from '../../src/core/sql/executor.ts';
@@ -124,6 +125,52 @@ test('claims of a small table keep their plan, and a large one is left to those 
   });
   expect((await claims.next(5, 1)).jobs).toHaveLength(5);
   expect((await claims.next(5, 1)).jobs).toHaveLength(5);
+});
+
+test('beginnings in a large table keep a plan by its primary key, and those in a small one are planned anew', async () => {
+  const { client } = database;
+  await client`alter table queue_jobs set (autovacuum_enabled = off)`;
+  await client`truncate queue_jobs`;
+  const db = preparing(database.db);
+  const holder = { queue: 'q', workerId: 1 };
+  const claimed = () => claimJobs(db, tables, claimOf({ limit: 5, beginning: 0 }));
+  const begunAmong = async (ids: readonly number[]) => {
+    const rows = await client<{ id: number }[]>`
+      select id::int from queue_jobs where claimed_at is not null and id = any(${[...ids]})`;
+    return new Set(rows.map(({ id }) => id));
+  };
+  await fillJobs(client, 5);
+  await client`update queue_jobs set max_attempts = 1`;
+  const few = await claimed();
+  expect(await beginInLargeTable(db, tables, holder, few)).toBeUndefined();
+  expect(await begunAmong(few.map(({ id }) => id))).toEqual(new Set());
+
+  // The last rows stay, so that a vacuum cannot make the table smaller: almost all of it is empty.
+  await fillJobs(client, 40_000);
+  await client`delete from queue_jobs where id < (select max(id) - 100 from queue_jobs)`;
+  await client`vacuum analyze queue_jobs`;
+  await client`update queue_jobs set max_attempts = 1`;
+  const jobs = await claimed();
+  const lost = jobs.map(({ id, fence }) => ({ id, fence: fence + 1 })).slice(0, 1);
+  const kept = jobs.slice(1);
+  const keptIds = new Set(kept.map(({ id }) => id));
+  expect(keptIds.size).toBe(4);
+  const scans = async () => {
+    const [row] = await client`select pg_stat_get_xact_numscans('queue_jobs'::regclass)::int4 as scans`;
+    return row?.scans;
+  };
+  await client.unsafe('begin');
+  const before = await scans();
+  for (let times = 0; times < 20; times++) {
+    expect(await beginInLargeTable(db, tables, holder, [...lost, ...kept])).toEqual(keptIds);
+  }
+  expect(await scans()).toBe(before);
+  await client.unsafe('commit');
+  expect(await begunAmong(jobs.map(({ id }) => id))).toEqual(keptIds);
+  const [plans] = await client<Prepared[]>`
+    select custom_plans, generic_plans from pg_prepared_statements
+    where statement ~ 'claimed_at = statement_timestamp' and statement ~ '^\\s*with table_size'`;
+  expect(Number(plans?.generic_plans)).toBeGreaterThanOrEqual(15);
 });
 
 describe('where statements cannot be prepared', () => {

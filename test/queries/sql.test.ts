@@ -279,6 +279,7 @@ describe('statements about held and waiting jobs', () => {
       'estimatedJobsQuery, running',
       'beginJobsQuery',
       'beginJobsQuery, soon on disk',
+      'beginJobsQuery, in a large table',
       'cancelJobQuery',
       'cancelJobQuery, forced',
       'admitGroupsQuery',

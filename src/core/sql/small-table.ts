@@ -4,6 +4,8 @@ import { quotedName } from './quoted-name.ts';
 
 /** To read so much ten times takes a millisecond or two. */
 const SMALL_BYTES = 512 * 1024;
+/** To read so much looks more expensive than to find a few rows by the primary key. */
+const LARGE_BYTES = 4 * 1024 * 1024;
 
 const known = new WeakMap<QueueTables['queueJobs'], SQL>();
 
@@ -28,3 +30,20 @@ function tableSizeOf(queueJobs: QueueTables['queueJobs']): SQL {
 
 /** As a condition of what reads the table: it is evaluated once, before anything is read. */
 export const isSmall: SQL = sql.raw('(select t.small from table_size as t)');
+
+/**
+ * The CTE `table_size`, which says whether the table is `large` when the statement runs. A statement that
+ * does nothing unless it is, and finds a few rows by their ids, is planned while the table is large. So a
+ * plan that is kept uses the primary key. A partitioned table counts as small. Not for Citus, as
+ * {@link tableSize}.
+ */
+export function largeTable(queueJobs: QueueTables['queueJobs']): SQL {
+  return sql`table_size as materialized (
+      select c.relkind = 'r' and pg_relation_size(c.oid) >= ${LARGE_BYTES}::int8 as large
+      from pg_class as c where c.oid = ${quotedName(queueJobs)}::text::regclass
+    ),
+    `;
+}
+
+/** As {@link isSmall}. */
+export const isLarge: SQL = sql.raw('(select t.large from table_size as t)');

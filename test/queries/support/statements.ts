@@ -555,6 +555,11 @@ export function allStatements(
       locks: 'briefly',
       onDisk: 'soon',
     }),
+    'beginJobsQuery, in a large table': beginJobsQuery(tables, held, [{ id, fence: 1 }], {
+      locks: 'briefly',
+      onDisk: 'soon',
+      onlyIfLarge: true,
+    }),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
     'cancelJobQuery, forced': cancelJobQuery(tables, { id, queue: text, reason: error, force: { channel } }),
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),

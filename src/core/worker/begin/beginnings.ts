@@ -1,16 +1,16 @@
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
-import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { isAboutTheServer } from '../base/refusal.ts';
 import type { Attempt } from '../run/attempt.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 import { isLastAfterDeath, isPrecious, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
-import { recordBeginnings } from './record-beginnings.ts';
+import { recordBeginnings, TableSize } from './record-beginnings.ts';
 
 export interface BeginningsOptions {
-  readonly runner: Runner;
+  readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly holder: Holder;
   readonly events: WorkerEmitter;
@@ -50,6 +50,7 @@ export class Beginnings {
   /** By kind, if an attempt of it has ended here: how many of these were last ones after a death. */
   readonly #survivors = new Map<string, number>();
   readonly #stopping = new AbortController();
+  readonly #size = new TableSize();
   #unrecorded = 0;
   #recorded = 0;
   /** The most that may be recorded together with what is recorded now. */
@@ -197,12 +198,10 @@ export class Beginnings {
     const { holder, events, retries } = this.#options;
     try {
       const jobs = group.map(({ job }) => job);
-      const { begun, locked } = await recordBeginnings(
-        this.#options,
-        jobs,
-        this.#stopping.signal,
-        isHurried ? 'soon' : 'now',
-      );
+      const { begun, locked } = await recordBeginnings(this.#options, jobs, this.#stopping.signal, {
+        onDisk: isHurried ? 'soon' : 'now',
+        size: this.#size,
+      });
       const ranOut = this.#recorded === 0;
       this.#stock = ranOut
         ? Math.min(this.#stock * 2, MAX_RECORDED)

@@ -1,34 +1,80 @@
-import { type Begun, beginFreeJobs, beginJobs, type OnDisk } from '../../queries/begin/begin-jobs.ts';
+import {
+  type Begun,
+  beginFreeJobs,
+  beginInLargeTable,
+  beginJobs,
+  type OnDisk,
+} from '../../queries/begin/begin-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Runner } from '../../sql/executor.ts';
 import type { HeldJob, Holder } from '../../sql/fence.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 import { isAboutLocks } from '../base/refusal.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 
 export interface RecordOptions {
-  readonly runner: Runner;
+  readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly holder: Holder;
+}
+
+/** How one group is recorded. */
+export interface RecordManner {
+  /** When the record is safe from a crash of the server. */
+  readonly onDisk: OnDisk;
+  /** Where many groups follow each other: whether their statement may keep its plan. */
+  readonly size: TableSize;
+}
+
+/** A small table may grow. */
+const SMALL_MS = 10_000;
+
+/** What a worker has lately seen of the size of its table. */
+export class TableSize {
+  #foundSmallMs = Number.NEGATIVE_INFINITY;
+
+  get mayBeLarge(): boolean {
+    return performance.now() - this.#foundSmallMs > SMALL_MS;
+  }
+
+  noteSmall(): void {
+    this.#foundSmallMs = performance.now();
+  }
 }
 
 /**
  * Records that jobs are about to begin. A locked row costs the others one statement more.
  * @param stopping once aborted, the jobs count as locked after a lock: all are given back
- * @param onDisk when the record is safe from a crash of the server
+ * @param manner without it, the record is on the server's disk at once
  * @throws what the database says
  */
 export async function recordBeginnings(
-  { runner, tables, holder }: RecordOptions,
+  options: RecordOptions,
   jobs: readonly HeldJob[],
   stopping: AbortSignal,
-  onDisk: OnDisk = 'now',
+  manner?: RecordManner,
 ): Promise<Begun> {
+  const { runner, tables, holder } = options;
   try {
-    const begun = await beginJobs(runner, tables, holder, jobs, { locks: 'briefly', onDisk });
-    return { begun, locked: new Set() };
+    return { begun: await begin(options, jobs, manner), locked: new Set() };
   } catch (error) {
     if (!isAboutLocks(error)) throw error;
     // All are given back, in one statement.
     if (stopping.aborted) return { begun: new Set(), locked: new Set(jobs.map(({ id }) => id)) };
     return await beginFreeJobs(runner, tables, holder, jobs);
   }
+}
+
+async function begin(
+  { runner, tables, holder }: RecordOptions,
+  jobs: readonly HeldJob[],
+  manner: RecordManner | undefined,
+): Promise<ReadonlySet<number>> {
+  const options = { locks: 'briefly', onDisk: manner?.onDisk ?? 'now' } as const;
+  const keeps = manner?.onDisk === 'soon' && runner.prepares === true && !isDistributed(tables);
+  if (keeps && manner.size.mayBeLarge) {
+    const begun = await beginInLargeTable(runner, tables, holder, jobs, options);
+    if (begun !== undefined) return begun;
+    manner.size.noteSmall();
+  }
+  return await beginJobs(runner, tables, holder, jobs, options);
 }
