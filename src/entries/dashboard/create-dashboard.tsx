@@ -1,5 +1,4 @@
 import type { Context } from 'hono';
-import type { Child } from 'hono/jsx';
 import { Hono } from 'hono/tiny';
 import { describeThrown } from '../../core/job/describe-error.ts';
 import { type ShownJob, showJob } from '../../core/queries/operate/show-job.ts';
@@ -13,6 +12,7 @@ import { pageAnswer, textOf } from './answer.ts';
 import { assetAnswer } from './assets/assets.ts';
 import { download } from './download.ts';
 import { fieldsOf, nameIn } from './form-fields.ts';
+import { type Child, h } from './html.ts';
 import { Links, nameInPath, pathIn } from './links.ts';
 import { Looks } from './looks.ts';
 import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';

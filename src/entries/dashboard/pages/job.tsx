@@ -1,6 +1,7 @@
 import type { JsonText, ShownJob } from '../../../core/queries/operate/show-job.ts';
 import { CLAIM_REFUSED } from '../../../core/sql/refused-claim.ts';
 import { word } from '../../filter/filter.ts';
+import { h } from '../html.ts';
 import { ownText } from '../own-text.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';
 import { Card, Fact } from '../parts/card.tsx';

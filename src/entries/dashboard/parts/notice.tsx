@@ -1,3 +1,4 @@
+import { h } from '../html.ts';
 import type { Visit } from '../visit.ts';
 
 /** What actions say after they were done, by a code in the URL: no link can make a page say anything else. */

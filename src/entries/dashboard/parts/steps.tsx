@@ -2,6 +2,7 @@ import type { ShownJob } from '../../../core/queries/operate/show-job.ts';
 import type { MailboxRecord } from '../../../features/workflows/queries/find-mailboxes.ts';
 import type { ShownStep, ShownSteps } from '../../../features/workflows/queries/show-steps.ts';
 import { countText, durationText } from '../duration.ts';
+import { Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';
 import { stepState } from '../step-state.ts';
 import { revealed, type Visit } from '../visit.ts';
