@@ -156,6 +156,12 @@ const acrossQueues: Readonly<Record<string, string>> = {
   'findLeftRowsQuery, further mailboxes': 'the same',
   countBatchQuery: 'counts those of a batch, which may be in any queue; a plain read',
   findMembersQuery: 'the same',
+  findFlowGroupsQuery: 'the same',
+  'findFlowGroupsQuery, in a scope': 'the same',
+  findFlowOfJobQuery: 'as findJobQuery',
+  findGroupJobsQuery: 'lists those of a batch, which may be in any queue; a plain read',
+  'findGroupJobsQuery, in a state': 'the same',
+  'findGroupJobsQuery, of any kind': 'the same',
   countJobsQuery: 'counts those of all queues; a plain read',
   findPassedOverQuery: 'as findHeadsQuery',
   findHeadsQuery: 'goes from queue to queue; a plain read',
@@ -420,6 +426,9 @@ describe("an app's own columns", () => {
   test('are in these statements alone', () => {
     const differing = withOwn.filter(([name, text]) => text !== plain.get(name)).map(([name]) => name);
     expect(differing).toEqual([
+      'findGroupJobsQuery',
+      'findGroupJobsQuery, in a state',
+      'findGroupJobsQuery, of any kind',
       'claimJobsQuery, of members',
       'completeOneJobQuery, of members',
       'finishJobsQuery, of members',
