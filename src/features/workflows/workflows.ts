@@ -58,6 +58,8 @@ import { StepRecorder } from './worker/step-recorder.ts';
 import { StepRun } from './worker/step-run.ts';
 import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
 
+export type { FlowGraph, FlowGroup } from '../batches/flow-graph.ts';
+
 /** The live job that a signal is for: by its id, or by its definition and unique key. */
 export type SignalTo =
   | {

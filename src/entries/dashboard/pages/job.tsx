@@ -54,6 +54,11 @@ export function jobPage(visit: Visit, job: ShownJob, workflow: { readonly found:
                 <Ago at={job.runAt} nowMs={nowMs} />
               </Fact>
             ) : null}
+            {workflow?.found?.flow === undefined ? null : (
+              <Fact name="Flow">
+                <a href={links.to(`/flows/${workflow.found.flow}`)}>#{workflow.found.flow}</a>
+              </Fact>
+            )}
             {workflow === undefined ? null : <WaitsFor visit={visit} job={job} found={workflow.found} />}
             {job.workerId === null ? null : <Fact name="Worker">#{job.workerId}</Fact>}
             {job.uniqueKey === null ? null : (

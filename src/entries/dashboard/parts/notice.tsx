@@ -24,6 +24,8 @@ export const NOTICES = {
   limited: 'The limit is set. Workers apply it within seconds.',
   unlimited: 'The limit is reset to the one declared in code.',
   unblocked: 'The group is unblocked.',
+  'flow-cancelled': 'The flow is cancelled: its jobs end within seconds.',
+  'flow-redriven': 'Put back in their order: # jobs.',
   'no-schedule': 'The schedule no longer exists.',
 } as const;
 
