@@ -41,8 +41,8 @@ let middleIds: readonly number[];
 async function end(ids: readonly number[], state: 'completed' | 'discarded'): Promise<void> {
   await database.client`
     with gone as (delete from queue_jobs where id = any(${ids as number[]}) returning *)
-    insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
-      metadata, created_at, run_at, claimed_at, finished_at, batch_id)
+    insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      fence, metadata, created_at, run_at, claimed_at, finished_at, batch_id)
     select id, queue, kind, payload, ${state},
       case when ${state} = 'completed' then '[]'::jsonb
         else '[{"attempt": 1, "name": "PageError", "message": "page 17 cannot be read"}]' end,
