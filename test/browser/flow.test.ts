@@ -205,7 +205,8 @@ describe.skipIf(chromiumPath === undefined)('the page of a flow', () => {
     await page.getByRole('button', { name: /^Cancel flow/ }).click();
     await page.getByText('The flow is cancelled').waitFor();
     const [row] =
-      await database.client`select count(*)::int as tallies from queue_tallies where cancel_reason is not null`;
+      await database.client`
+      select count(*)::int as tallies from queue_tallies where cancel_reason is not null`;
     expect(row?.tallies).toBeGreaterThan(0);
     await context.close();
   });

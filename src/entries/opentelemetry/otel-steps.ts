@@ -41,7 +41,8 @@ const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true, meter: true });
  * ```
  *
  * Names of spans must be few, so each run of digits in a step's name is `#` there; the attribute
- * `drizzle_queue.step.name` has the whole name. Metrics have no names of steps. Nothing is said of outputs and of the values of signals.
+ * `drizzle_queue.step.name` has the whole name. Metrics have no names of steps.
+ * Nothing is said of outputs and of the values of signals.
  *
  * @throws TypeError when an option is wrong
  */
