@@ -204,8 +204,7 @@ describe.skipIf(chromiumPath === undefined)('the page of a flow', () => {
     await page.locator('summary', { hasText: 'Cancel flow' }).click();
     await page.getByRole('button', { name: /^Cancel flow/ }).click();
     await page.getByText('The flow is cancelled').waitFor();
-    const [row] =
-      await database.client`
+    const [row] = await database.client`
       select count(*)::int as tallies from queue_tallies where cancel_reason is not null`;
     expect(row?.tallies).toBeGreaterThan(0);
     await context.close();
