@@ -236,7 +236,8 @@ describe('a wait', () => {
 
 test('options that are wrong are refused', () => {
   expect(() => otelSteps({ tracer: {} as never })).toThrow(/otelSteps: tracer must be/);
-  expect(() => otelSteps({ meter: 1 } as never)).toThrow(/otelSteps: options|unknown option 'meter'/);
+  expect(() => otelSteps({ meter: 1 } as never)).toThrow(/otelSteps: meter must be/);
+  expect(() => otelSteps({ spans: 1 } as never)).toThrow(/otelSteps: options|unknown option 'spans'/);
   expect(() => workflowsIn(workflowTables, { observe: {} as never })).toThrow(
     /workflowsIn: observe must have begin\(\) and resume\(\)/,
   );

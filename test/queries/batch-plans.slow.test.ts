@@ -3,6 +3,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { countBatchQuery } from '../../src/features/batches/queries/count-batch.ts';
 import { endMembersQuery } from '../../src/features/batches/queries/end-members.ts';
 import { findEndsQuery } from '../../src/features/batches/queries/find-ends.ts';
+import { findFlowBatchesQuery } from '../../src/features/batches/queries/find-flow-batches.ts';
+import { findFlowGroupsQuery } from '../../src/features/batches/queries/find-flow-groups.ts';
+import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow-of-job.ts';
+import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { foldTalliesQuery } from '../../src/features/batches/queries/fold-tallies.ts';
 import { waitForBatchesQuery } from '../../src/features/batches/queries/wait-for-batches.ts';
@@ -38,12 +42,18 @@ beforeAll(async () => {
     select n, n, 'q', 'run' from generate_series(1, ${BATCHES}::int) as n`;
   await client`
     insert into queue_tallies (batch_id, ended) select n, 1 from generate_series(1, 200) as n`;
+  await client`update queue_batches set flow_id = 600 where id between 600 and 603`;
   await client`update queue_batches set cancel_reason = 'no' where id = 500`;
 }, 300_000);
 
 const ids = (count: number) => Array.from({ length: count }, (_, at) => at + 1);
 const holder = { queue: 'q', workerId: 1 };
 const wait = { id: 1, fence: 1, batchIds: [300, 301], failFast: true };
+
+const scope = { queues: undefined, own: [] };
+const group = {
+  ...{ batchId: 600, kind: 'k', after: [], state: undefined, above: 0, limit: 101, scope, excerpt: 100 },
+};
 
 /** Each with the pages that it may look at: a few for every row that it is about. */
 const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
@@ -54,6 +64,10 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'the count of a batch': [countBatchQuery(all, 300), 60],
   'the ends of two batches': [findEndsQuery(all, [300, 301], undefined), 60],
   'the members that are to end': [findMembersQuery(all, [500], 1_000), 60],
+  'the graph of a flow': [findFlowGroupsQuery(all, 600, scope), 200],
+  'its batches': [findFlowBatchesQuery(all, 600), 20],
+  'the flow of a job': [findFlowOfJobQuery(all, 1_000_600), 40],
+  'the jobs of a group': [findGroupJobsQuery(all, group), 60],
   'their end': [endMembersQuery(all, { queue: 'q', ids: [1_000_500], channel: 'x' }), 100],
 };
 

@@ -9,7 +9,7 @@ import { limitText, RefusedLimitError, setLimit } from './limit-form.ts';
 import { chosenOf, doWithChosen, reasonOf } from './many-jobs.ts';
 import type { NoticeCode } from './parts/notice.tsx';
 import { redriveCause } from './redrive-cause.ts';
-import { audited, hasQueue, limitsOf, may, schedulesOf, type Visit } from './visit.ts';
+import { audited, hasQueue, limitsOf, may, schedulesOf, type Visit, workflowsOf } from './visit.ts';
 
 interface Act {
   /** The right that it needs. */
@@ -22,6 +22,9 @@ const ACTS: Readonly<Record<string, Act>> = {
   cancel: { action: 'cancel', act: (visit, fields) => cancel(visit, fields, false) },
   force: { action: 'force', act: (visit, fields) => cancel(visit, fields, true) },
   redrive: { action: 'redrive', act: redrive },
+  'redrive-from': { action: 'redrive', act: redriveFrom },
+  'cancel-flow': { action: 'cancel', act: (visit, fields) => withFlow(visit, fields, 'cancel') },
+  'redrive-flow': { action: 'redrive', act: (visit, fields) => withFlow(visit, fields, 'redrive') },
   'redrive-cause': { action: 'redrive', act: redriveCause },
   'run-now': { action: 'runNow', act: runNow },
   'cancel-many': { action: 'cancel', act: (visit, fields) => many(visit, fields, 'cancel') },
@@ -83,6 +86,45 @@ async function redrive(visit: Visit, { id: text = '' }: Fields): Promise<Deed | 
   const { redriven, duplicates } = await queue.redrive(db, id);
   const notice = redriven > 0 ? 'redriven' : duplicates > 0 ? 'duplicates' : 'none';
   return { notice, count: redriven, ids: [id], outcome: `${redriven} redriven` };
+}
+
+/** Does a step of a discarded job again, and all that began after it. */
+async function redriveFrom(visit: Visit, { id: text = '', step = '' }: Fields): Promise<Deed | undefined> {
+  const [id, from, workflows] = [await ownJob(visit, text), nameIn(step), workflowsOf(visit)];
+  if (id === undefined || from === undefined || workflows === undefined) return undefined;
+  const { db } = visit.settings;
+  const redriven = (await workflows.redrive(db, id, { from })) === 'redriven' ? 1 : 0;
+  const target = { step: audited(visit, undefined, 'step', from) };
+  return {
+    notice: redriven > 0 ? 'redriven' : 'none',
+    count: redriven,
+    ids: [id],
+    target,
+    outcome: `${redriven} redriven`,
+  };
+}
+
+/** With all jobs of a flow, so only for users who may see all jobs. */
+async function withFlow(
+  visit: Visit,
+  { id: text = '' }: Fields,
+  what: 'cancel' | 'redrive',
+): Promise<Deed | undefined> {
+  const [id, workflows] = [jobId(text), workflowsOf(visit)];
+  const { db } = visit.settings;
+  if (id === undefined || workflows === undefined || !visit.granted.whole) return undefined;
+  if ((await workflows.flow(db, id)) === undefined) return undefined;
+  const target = { flow: String(id) };
+  if (what === 'cancel') {
+    const open = await workflows.cancelFlow(db, id, reasonOf(visit));
+    return {
+      notice: open ? 'flow-cancelled' : 'unchanged',
+      target,
+      outcome: open ? 'cancelled' : 'unchanged',
+    };
+  }
+  const count = await workflows.redriveFlow(db, id);
+  return { notice: count > 0 ? 'flow-redriven' : 'none', count, target, outcome: `${count} redriven` };
 }
 
 const DONE: Readonly<Record<ManyAction, NoticeCode>> = {

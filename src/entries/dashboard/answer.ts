@@ -1,4 +1,4 @@
-import type { Child } from 'hono/jsx';
+import type { Child } from './html.ts';
 
 /** Texts that change by themselves, and the times of the page: they make no other page of it. */
 const TICKING = /(<time [^>]*>)[^<]*|data-now="\d+"|name="asof" value="\d+"/g;

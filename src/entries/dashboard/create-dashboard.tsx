@@ -1,5 +1,4 @@
 import type { Context } from 'hono';
-import type { Child } from 'hono/jsx';
 import { Hono } from 'hono/tiny';
 import { describeThrown } from '../../core/job/describe-error.ts';
 import { type ShownJob, showJob } from '../../core/queries/operate/show-job.ts';
@@ -13,11 +12,13 @@ import { pageAnswer, textOf } from './answer.ts';
 import { assetAnswer } from './assets/assets.ts';
 import { download } from './download.ts';
 import { fieldsOf, nameIn } from './form-fields.ts';
+import { type Child, h } from './html.ts';
 import { Links, nameInPath, pathIn } from './links.ts';
 import { Looks } from './looks.ts';
 import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';
 import { databasePage } from './pages/database.tsx';
 import { errorsPage } from './pages/errors.tsx';
+import { flowPage, noFlowPage } from './pages/flow.tsx';
 import { jobPage, noJobPage } from './pages/job.tsx';
 import { jobsPage } from './pages/jobs.tsx';
 import { limitsPage } from './pages/limits.tsx';
@@ -199,6 +200,13 @@ function pagesOf(app: Hono<Env>): void {
     const step = field === 'step' ? c.req.query('name') : undefined;
     return (await download(c.get('visit'), jobId(id), { field, step })) ?? (await next());
   });
+  app.get('/flows/:id{\\d+}', async (c, next) => {
+    const visit = c.get('visit');
+    const [workflows, id] = [workflowsOf(visit), jobId(c.req.param('id'))];
+    if (workflows === undefined) return await next();
+    const page = id && (await flowPage(visit, workflows, id));
+    return page ? await show(c, page) : await show(c, noFlowPage(visit, c.req.param('id').slice(0, 20)), 404);
+  });
   app.get('/errors', (c) => show(c, errorsPage(c.get('visit'))));
   app.get('/queues', async (c, next) => {
     const visit = c.get('visit');
@@ -268,6 +276,7 @@ async function stepsOf(visit: Visit, job: ShownJob): Promise<{ readonly found: S
   const look = async (db: Executor) => ({
     ...(await workflows.shown(db, show)),
     mailboxes: await workflows.mailboxes(db, id),
+    flow: await workflows.flowOf(db, id),
   });
   // The rest of the page needs none of it.
   const answer = await unlessMissing(searches.at(viewer, name, JOB_MS, look, FEW_ROWS_MS));

@@ -1,4 +1,4 @@
-import { context, type Span, type Tracer, trace } from '@opentelemetry/api';
+import { context, type Meter, type Span, type Tracer, trace } from '@opentelemetry/api';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { shown } from '../../core/job/shown.ts';
 import type { StepObserver } from '../../index.ts';
@@ -15,15 +15,18 @@ import {
 } from './attributes.ts';
 import { type Carrier, extract, inject } from './carrier.ts';
 import { fail } from './span-error.ts';
+import { StepMetrics } from './step-metrics.ts';
 import { ATTEMPT_SPAN, endWhenLeft } from './trace-attempt.ts';
 
 /** The options of {@link otelSteps}. */
 export interface OtelStepsOptions {
   /** @default that of the global provider, registered before or after */
   tracer?: Tracer | undefined;
+  /** What times and counts steps. @default that of the global provider, registered before or after */
+  meter?: Meter | undefined;
 }
 
-const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true });
+const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true, meter: true });
 
 /**
  * Spans of the steps of workflows (`step {name}`), each within that of its attempt. The attempt after a wait
@@ -38,17 +41,24 @@ const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true });
  * ```
  *
  * Names of spans must be few, so each run of digits in a step's name is `#` there; the attribute
- * `drizzle_queue.step.name` has the whole name. Nothing is said of outputs and of the values of signals.
+ * `drizzle_queue.step.name` has the whole name. Metrics have no names of steps.
+ * Nothing is said of outputs and of the values of signals.
  *
  * @throws TypeError when an option is wrong
  */
 export function otelSteps(options: OtelStepsOptions = {}): StepObserver {
-  const { tracer = trace.getTracer(SCOPE) } = checkOptions('otelSteps: options', options, OPTIONS);
+  const { tracer = trace.getTracer(SCOPE), meter } = checkOptions('otelSteps: options', options, OPTIONS);
   if (typeof tracer?.startSpan !== 'function') {
     throw new TypeError(`otelSteps: tracer must be what trace.getTracer() returns; got ${shown(tracer)}`);
   }
+  if (meter !== undefined && typeof meter?.createHistogram !== 'function') {
+    throw new TypeError(`otelSteps: meter must be what metrics.getMeter() returns; got ${shown(meter)}`);
+  }
+  const measured = new StepMetrics(meter);
   return {
-    begin: ({ job, name, kind, attempt, signal }) => {
+    begin: (step) => {
+      const { job, name, kind, attempt, signal } = step;
+      const startMs = performance.now();
       const span = tracer.startSpan(`step ${name.replaceAll(/\d[\w-]*/g, '#')}`, {
         attributes: {
           ...SYSTEM,
@@ -72,6 +82,7 @@ export function otelSteps(options: OtelStepsOptions = {}): StepObserver {
           span.setAttribute(STEP_OUTCOME, end);
           if (end === 'failed') fail(span, error);
           span.end();
+          measured.note(step, end, performance.now() - startMs);
         },
       };
     },

@@ -15,6 +15,8 @@ import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { checkExecutor, type Database, type Executor, type Transaction } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
+import type { JobLine } from '../../core/sql/job-line.ts';
+import type { JobScope } from '../../core/sql/job-scope.ts';
 import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { Retries } from '../../core/time/retries.ts';
 import type { AddedContext } from '../../core/worker/run/added-context.ts';
@@ -28,8 +30,11 @@ import {
   type LastJob,
 } from '../batches/enqueue-batch.ts';
 import { builtFlow, type EnqueuedFlow, enqueueFlow, type FlowBuilder } from '../batches/enqueue-flow.ts';
+import { ANY_JOB, type FlowGraph, flowGraph } from '../batches/flow-graph.ts';
 import { cancelFlow } from '../batches/queries/cancel-flow.ts';
 import { type FlowRecord, findFlow } from '../batches/queries/find-flow.ts';
+import { findFlowOfJob } from '../batches/queries/find-flow-of-job.ts';
+import { findGroupJobs, type JobsOfGroup } from '../batches/queries/find-group-jobs.ts';
 import { redriveFlow } from '../batches/redrive-flow.ts';
 import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
@@ -56,6 +61,8 @@ import { StepPruning } from './worker/step-pruning.ts';
 import { StepRecorder } from './worker/step-recorder.ts';
 import { StepRun } from './worker/step-run.ts';
 import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
+
+export type { FlowGraph, FlowGroup } from '../batches/flow-graph.ts';
 
 /** Options of {@link Workflows.signal}. */
 export interface SignalOptions {
@@ -397,6 +404,39 @@ export class Workflows implements ContextFeature {
   async flow(db: Executor, id: number): Promise<FlowRecord | undefined> {
     checkExecutor('flow', db);
     return await findFlow(db, this.#all(this.#queue.tables), checkId('flow', id));
+  }
+
+  /**
+   * A flow or a batch as a graph: its jobs in groups, how many of each are in which state, and which groups
+   * have to end before. Jobs of one kind with the same jobs before and after them are one group, so a flow of
+   * thousands has a few. At most 20,000 jobs are looked at one by one; larger batches are known by their
+   * counts. `undefined` where there is no such flow, or no longer.
+   *
+   * Under concurrency: plain reads, one after the other. In a busy flow the counts of two may differ by the
+   * jobs that have ended between them.
+   */
+  async flowGraph(db: Executor, id: number): Promise<FlowGraph | undefined> {
+    return await this.graphIn(db, id, ANY_JOB);
+  }
+
+  /** The same of the jobs in a scope. @internal */
+  async graphIn(db: Executor, id: number, scope: JobScope): Promise<FlowGraph | undefined> {
+    checkExecutor('flowGraph', db);
+    return await flowGraph(db, this.#all(this.#queue.tables), checkId('flowGraph', id), scope);
+  }
+
+  /**
+   * The id of the flow or batch that a job is part of, live or finished, or for whose end it waits;
+   * `undefined` for none. For children that a step has enqueued there is none.
+   */
+  async flowOf(db: Executor, jobId: number): Promise<number | undefined> {
+    checkExecutor('flowOf', db);
+    return await findFlowOfJob(db, this.#all(this.#queue.tables), checkId('flowOf', jobId));
+  }
+
+  /** Jobs of a group of a flow, for people. @internal */
+  async groupJobs(db: Executor, group: JobsOfGroup): Promise<JobLine[]> {
+    return await findGroupJobs(db, this.#all(this.#queue.tables), group);
   }
 
   /**

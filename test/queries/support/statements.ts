@@ -116,6 +116,10 @@ import { deleteLeftBatchesQuery } from '../../../src/features/batches/queries/de
 import { endMembersQuery } from '../../../src/features/batches/queries/end-members.ts';
 import { findEndsQuery } from '../../../src/features/batches/queries/find-ends.ts';
 import { findFlowQuery } from '../../../src/features/batches/queries/find-flow.ts';
+import { findFlowBatchesQuery } from '../../../src/features/batches/queries/find-flow-batches.ts';
+import { findFlowGroupsQuery } from '../../../src/features/batches/queries/find-flow-groups.ts';
+import { findFlowOfJobQuery } from '../../../src/features/batches/queries/find-flow-of-job.ts';
+import { findGroupJobsQuery } from '../../../src/features/batches/queries/find-group-jobs.ts';
 import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
@@ -397,6 +401,10 @@ export function allStatements(
   const members = { members: new TalliedEnds(batchTables) };
   const withMembers = inContext(tables, members);
   const withGroupedMembers = inContext(grouped(), members);
+  const group = {
+    ...{ batchId: id, kind: text, after: [id, id + 1], state: undefined, above: 0 },
+    ...{ limit: 101, scope: everything, excerpt: 240 },
+  };
   const wait = { id, fence: 1, batchIds: [id, id + 1], failFast: true };
   const missing = { batchId: id, missing: 2, failed: 1, recountedAt: null };
   const plainStep = { id, fence: 1, name: text, kind: 'transaction', tookMs: 12.5, ended: true } as const;
@@ -491,6 +499,13 @@ export function allStatements(
     findEndsQuery: findEndsQuery(workflows, [id], undefined),
     'findEndsQuery, of a kind': findEndsQuery(workflows, [id, id + 1], text),
     findFlowQuery: findFlowQuery(workflows, id),
+    findFlowBatchesQuery: findFlowBatchesQuery(workflows, id),
+    findFlowGroupsQuery: findFlowGroupsQuery(workflows, id, everything),
+    'findFlowGroupsQuery, in a scope': findFlowGroupsQuery(workflows, id, { queues: [text], own: [] }),
+    findFlowOfJobQuery: findFlowOfJobQuery(workflows, id),
+    findGroupJobsQuery: findGroupJobsQuery(workflows, group),
+    'findGroupJobsQuery, in a state': findGroupJobsQuery(workflows, { ...group, state: 'discarded' }),
+    'findGroupJobsQuery, of any kind': findGroupJobsQuery(workflows, { ...group, kind: undefined }),
     findMembersQuery: findMembersQuery(workflows, [id], 1_000),
     findOpenBatchesQuery: findOpenBatchesQuery(workflows, id, 1_000),
     findTalliedQuery: findTalliedQuery(workflows),

@@ -4,6 +4,7 @@ import { unlessMissing } from '../../../core/sql/unless-missing.ts';
 import { countText, durationText } from '../duration.ts';
 import { boundFirstCount } from '../figures.ts';
 import { folded } from '../folded.ts';
+import { h } from '../html.ts';
 import { Card } from '../parts/card.tsx';
 import { Findings, Others } from '../parts/findings.tsx';
 import { Page } from '../parts/layout.tsx';

@@ -4,6 +4,7 @@ import { type ErrorGroup, groupErrors } from '../../../core/queries/operate/grou
 import { groupRetrying, type RetryingGroup } from '../../../core/queries/operate/group-retrying.ts';
 import { word } from '../../filter/filter.ts';
 import { countText } from '../duration.ts';
+import { Fragment, h } from '../html.ts';
 import { AskingForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Causes } from '../parts/history.tsx';

@@ -1,6 +1,7 @@
 import type { JsonText, ShownJob } from '../../../core/queries/operate/show-job.ts';
 import { CLAIM_REFUSED } from '../../../core/sql/refused-claim.ts';
 import { word } from '../../filter/filter.ts';
+import { h } from '../html.ts';
 import { ownText } from '../own-text.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';
 import { Card, Fact } from '../parts/card.tsx';
@@ -53,6 +54,11 @@ export function jobPage(visit: Visit, job: ShownJob, workflow: { readonly found:
                 <Ago at={job.runAt} nowMs={nowMs} />
               </Fact>
             ) : null}
+            {workflow?.found?.flow === undefined ? null : (
+              <Fact name="Flow">
+                <a href={links.to(`/flows/${workflow.found.flow}`)}>#{workflow.found.flow}</a>
+              </Fact>
+            )}
             {workflow === undefined ? null : <WaitsFor visit={visit} job={job} found={workflow.found} />}
             {job.workerId === null ? null : <Fact name="Worker">#{job.workerId}</Fact>}
             {job.uniqueKey === null ? null : (

@@ -2,6 +2,7 @@ import type { ManyAction } from '../../../core/queries/operate/find-many.ts';
 import { type Filter, MAX_FILTER, STATES, withWord } from '../../filter/filter.ts';
 import { completionsOf } from '../completions.ts';
 import { type Cursor, cursorOf, cursorWords, findJobs, type JobsFound } from '../find-jobs.ts';
+import { Fragment, h } from '../html.ts';
 import { RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';

@@ -5,6 +5,7 @@ import type { LimitRecord } from '../../../features/limits/settings/limit-record
 import type { LimitSettings } from '../../../features/limits/settings/limit-settings.ts';
 import { word } from '../../filter/filter.ts';
 import { countText, durationText } from '../duration.ts';
+import { Fragment, h } from '../html.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Page, SlowPage } from '../parts/layout.tsx';

@@ -2,6 +2,7 @@ import { databaseTime } from '../../../core/queries/operate/database-time.ts';
 import type { ManyAction } from '../../../core/queries/operate/find-many.ts';
 import { countText } from '../duration.ts';
 import type { Fields } from '../form-fields.ts';
+import { Fragment, h } from '../html.ts';
 import { type Chosen, type Counted, chosenOf, countChosen, RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';

@@ -1,4 +1,3 @@
-import type { Child } from 'hono/jsx';
 import {
   countFinished,
   type Finished,
@@ -7,6 +6,7 @@ import {
 import type { Percentiles, QueueRates } from '../../../core/queue/stats/queue-stats.ts';
 import { agoText, amountText, countText, durationText } from '../duration.ts';
 import { figuresSeen, MINUTES } from '../figures.ts';
+import { type Child, Fragment, h } from '../html.ts';
 import { Card } from '../parts/card.tsx';
 import { Chart } from '../parts/chart.tsx';
 import { Empty } from '../parts/empty.tsx';

@@ -1,6 +1,7 @@
 import { word } from '../../filter/filter.ts';
 import { amountText } from '../duration.ts';
 import { type Figures, figuresSeen } from '../figures.ts';
+import { Fragment, h } from '../html.ts';
 import { Card } from '../parts/card.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';

@@ -1,3 +1,4 @@
+import { h } from '../html.ts';
 import type { Links } from '../links.ts';
 import type { DashboardSettings } from '../options.ts';
 import { Document, Switch } from '../parts/layout.tsx';

@@ -2,6 +2,7 @@ import type { ScheduleRecord } from '../../../features/schedules/schedule-record
 import type { Schedules } from '../../../features/schedules/schedules.ts';
 import { word } from '../../filter/filter.ts';
 import { durationText } from '../duration.ts';
+import { h } from '../html.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Page, SlowPage } from '../parts/layout.tsx';

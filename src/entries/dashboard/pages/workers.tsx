@@ -1,6 +1,7 @@
 import { word } from '../../filter/filter.ts';
 import { countText } from '../duration.ts';
 import { workersSeen } from '../figures.ts';
+import { h } from '../html.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';

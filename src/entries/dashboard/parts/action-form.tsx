@@ -1,5 +1,5 @@
-import type { Child } from 'hono/jsx';
 import type { DashboardAction } from '../access.ts';
+import { type Child, h } from '../html.ts';
 import type { Visit } from '../visit.ts';
 import { may } from '../visit.ts';
 import { visible } from './text.tsx';

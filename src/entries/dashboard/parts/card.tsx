@@ -1,4 +1,4 @@
-import type { Child } from 'hono/jsx';
+import { type Child, Fragment, h } from '../html.ts';
 
 interface CardProps {
   /** Its heading has this id with `-title`. */

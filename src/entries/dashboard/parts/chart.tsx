@@ -1,3 +1,4 @@
+import { h } from '../html.ts';
 /** One line, or one layer of bars, of a chart. */
 export interface Series {
   readonly label: string;

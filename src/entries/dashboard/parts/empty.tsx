@@ -1,4 +1,4 @@
-import type { Child } from 'hono/jsx';
+import { type Child, h } from '../html.ts';
 
 /** What stands where nothing is: why, and the code that would change it. */
 export function Empty({

@@ -1,4 +1,5 @@
 import { folded } from '../folded.ts';
+import { h } from '../html.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Hidden, Shown } from './shown.tsx';
 import { visible } from './text.tsx';

@@ -1,6 +1,7 @@
 import type { ShownJob } from '../../../core/queries/operate/show-job.ts';
 import type { AttemptError } from '../../../core/schema/attempt-error.ts';
 import { durationText } from '../duration.ts';
+import { h } from '../html.ts';
 import { timelineOf } from '../timeline.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Card } from './card.tsx';

@@ -1,4 +1,5 @@
 import { ERROR_EXCERPT, type JobLine } from '../../../core/sql/job-line.ts';
+import { h } from '../html.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Ago, Since } from './moment.tsx';
 import { Hidden, Shown, ShownText } from './shown.tsx';

@@ -1,5 +1,5 @@
-import type { Child } from 'hono/jsx';
 import { assetPath } from '../assets/assets.ts';
+import { type Child, h } from '../html.ts';
 import type { Links } from '../links.ts';
 import { limitsOf, schedulesOf, type Visit } from '../visit.ts';
 import { Notice } from './notice.tsx';

@@ -1,4 +1,5 @@
 import type { LimitRecord } from '../../../features/limits/settings/limit-record.ts';
+import { h } from '../html.ts';
 import { isPlain, type Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { visible } from './text.tsx';

@@ -1,4 +1,5 @@
 import { agoText, durationText } from '../duration.ts';
+import { h } from '../html.ts';
 
 interface TimeProps {
   readonly at: Date | null;

@@ -1,3 +1,4 @@
+import { h } from '../html.ts';
 import type { Visit } from '../visit.ts';
 
 /** What actions say after they were done, by a code in the URL: no link can make a page say anything else. */
@@ -23,6 +24,8 @@ export const NOTICES = {
   limited: 'The limit is set. Workers apply it within seconds.',
   unlimited: 'The limit is reset to the one declared in code.',
   unblocked: 'The group is unblocked.',
+  'flow-cancelled': 'The flow is cancelled: its jobs end within seconds.',
+  'flow-redriven': 'Put back in their order: # jobs.',
   'no-schedule': 'The schedule no longer exists.',
 } as const;
 

@@ -1,6 +1,7 @@
 import { word } from '../../filter/filter.ts';
 import { amountText } from '../duration.ts';
 import type { QueueLine } from '../figures.ts';
+import { h } from '../html.ts';
 import type { Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { Ago, Since } from './moment.tsx';

@@ -1,3 +1,4 @@
+import { h } from '../html.ts';
 import type { ShownField } from '../show.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Foreign } from './text.tsx';

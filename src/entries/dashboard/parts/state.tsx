@@ -1,4 +1,5 @@
 import type { JobState } from '../../../core/sql/job-record.ts';
+import { h } from '../html.ts';
 
 /** The state of a job, as a word with a dot of its colour. */
 export function State({

@@ -2,9 +2,11 @@ import type { ShownJob } from '../../../core/queries/operate/show-job.ts';
 import type { MailboxRecord } from '../../../features/workflows/queries/find-mailboxes.ts';
 import type { ShownStep, ShownSteps } from '../../../features/workflows/queries/show-steps.ts';
 import { countText, durationText } from '../duration.ts';
+import { Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';
 import { stepState } from '../step-state.ts';
 import { revealed, type Visit } from '../visit.ts';
+import { ActionForm } from './action-form.tsx';
 import { Card, Fact } from './card.tsx';
 import { OneError } from './history.tsx';
 import { Ago, At } from './moment.tsx';
@@ -17,7 +19,13 @@ export const MOST_STEPS = 200;
 export const STEP_CUT = 4_096;
 
 /** What the workflow of a job has recorded; `undefined` where that could not be read. */
-export type StepsOfJob = (ShownSteps & { readonly mailboxes: readonly MailboxRecord[] }) | undefined;
+export type StepsOfJob =
+  | (ShownSteps & {
+      readonly mailboxes: readonly MailboxRecord[];
+      /** The flow that the job is part of. */
+      readonly flow: number | undefined;
+    })
+  | undefined;
 
 interface StepsProps {
   readonly visit: Visit;
@@ -112,6 +120,18 @@ function Step({ visit, job, step, id }: StepProps) {
           />
         </details>
       )}
+      {job.state === 'discarded' && shownName === name ? (
+        <div class="span actions">
+          <ActionForm
+            visit={visit}
+            action="redrive"
+            path="redrive-from"
+            fields={{ id: job.id, step: name }}
+            label="Redrive from here"
+            of={`, step ${name}`}
+          />
+        </div>
+      ) : null}
       {error === null ? null : (
         <div class="span">
           <OneError visit={visit} job={job} error={error} open id={`${id}-error`} step={name} />

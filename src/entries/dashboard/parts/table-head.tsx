@@ -1,3 +1,4 @@
+import { h } from '../html.ts';
 /** A column's title: above text, above numbers, or only for those who hear the page. */
 export type Column = string | { readonly number: string } | { readonly unseen: string };
 

@@ -1,3 +1,5 @@
+import { h } from '../html.ts';
+
 /** Characters that change the direction of text, or cannot be seen, would make it look like another. */
 const DECEIVING = /[^\P{C}\t\n\r]|[\u115f\u1160\u3164\uffa0]/gu;
 

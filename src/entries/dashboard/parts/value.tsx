@@ -1,5 +1,6 @@
 import type { JsonText as Json, ShownJob } from '../../../core/queries/operate/show-job.ts';
 import { countText } from '../duration.ts';
+import { Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Card } from './card.tsx';

@@ -1,0 +1,159 @@
+import { createQueue, defineJob, drain, fail, handlersFor, unvalidated, workflowsIn } from 'drizzle-queue';
+import { createDashboard, type DashboardAccess } from 'drizzle-queue/dashboard';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { layoutOf, NODE } from '../../src/entries/dashboard/flow-layout.ts';
+import { clearTables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { another, formsOf, get, page, post, textOf } from './support/visits.ts';
+
+const database = useTestDatabase();
+const queue = createQueue({ workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const first = defineJob('first', { payload: unvalidated<number>(), queue: 'q' });
+const part = defineJob('part <b>', { payload: unvalidated<number>(), queue: 'q', maxAttempts: 1 });
+const done: unknown[] = [];
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+  done.length = 0;
+});
+
+function dashboardFor(access: DashboardAccess = { can: 'write' }) {
+  return createDashboard({
+    db: another(database.db),
+    queue,
+    authorize: () => access,
+    onAction: ({ action, target, ids, outcome }) => {
+      done.push({ action, target, ids, outcome });
+    },
+  });
+}
+
+const flowOf = async (parts: number) =>
+  await queue.workflows.enqueueFlow(database.db, (flow) => {
+    const before = flow.add(first, 0);
+    for (let at = 0; at < parts; at++) flow.add(part, at, { after: [before] });
+  });
+
+let isFixed = false;
+const run = async () =>
+  await drain(database.db, {
+    queue,
+    handlers: [
+      handle(first, async () => undefined),
+      handle(part, async ({ payload }) => (payload === 1 && !isFixed ? fail('no page') : undefined)),
+    ],
+    deadlineMs: 20_000,
+    log: false,
+  });
+
+test('a flow is a graph of boxes, and a box of many jobs opens to a list', async () => {
+  isFixed = false;
+  const { id, jobIds } = await flowOf(60);
+  await run();
+  const dashboard = dashboardFor();
+  expect(await page(dashboard, `/jobs/${jobIds[1]}`)).toContain(`href="/flows/${id}"`);
+  const html = await page(dashboard, `/flows/${id}`);
+  expect(html).not.toContain('part <b>');
+  expect(textOf(html)).toContain('part <b> × 60: 59 completed, 1 discarded; after first');
+  expect(textOf(html)).toContain('ended, 1 failed');
+  const [, href = ''] = /<a href="(\/flows\/\d+\?group=[^"]+)#jobs"/.exec(html) ?? [];
+  const list = await page(dashboard, href);
+  expect(list.match(/<tr id="job-/g)).toHaveLength(50);
+  const [, more = ''] = /<a rel="next" href="([^"]+)#jobs"/.exec(list) ?? [];
+  const rest = await page(dashboard, more.replaceAll('&amp;', '&'));
+  expect(rest.match(/<tr id="job-/g)).toHaveLength(10);
+  expect((await page(dashboard, `${href}&state=discarded`)).match(/<tr id="job-/g)).toHaveLength(1);
+});
+
+test('a flow is redriven and cancelled by who may, and each is told', async () => {
+  isFixed = false;
+  const { id, jobIds } = await flowOf(3);
+  await run();
+  const dashboard = dashboardFor();
+  const [redrive] = formsOf(await page(dashboard, `/flows/${id}`));
+  expect(redrive).toMatchObject({ action: '/actions/redrive-flow', fields: { id: String(id) } });
+  const answer = await post(dashboard, '/actions/redrive-flow', redrive?.fields ?? {});
+  expect(answer.headers.get('location')).toBe(`/flows/${id}?done=flow-redriven&n=1`);
+  expect((await queue.find(database.db, Number(jobIds[2])))?.state).toBe('due');
+  expect((await post(dashboard, '/actions/cancel-flow', { id: String(id), back: '/' })).status).toBe(303);
+  const [told] = await database.client`
+    select count(*)::int as batches from queue_tallies where cancel_reason is not null`;
+  expect(told).toEqual({ batches: 1 });
+  expect(done).toEqual([
+    { action: 'redrive', target: { flow: String(id) }, ids: [], outcome: '1 redriven' },
+    { action: 'cancel', target: { flow: String(id) }, ids: [], outcome: 'cancelled' },
+  ]);
+});
+
+test.each([
+  ['may only read', {}, 403],
+  ['has a scope', { can: 'write', queues: ['q'] }, 404],
+] as const)('a viewer who %s sees it and has no buttons', async (_, access, status) => {
+  const { id } = await flowOf(2);
+  const dashboard = dashboardFor(access);
+  const html = await page(dashboard, `/flows/${id}`);
+  expect(formsOf(html)).toEqual([]);
+  for (const name of ['cancel-flow', 'redrive-flow'])
+    expect((await post(dashboard, `/actions/${name}`, { id: String(id), back: '/' })).status).toBe(status);
+  expect(done).toEqual([]);
+});
+
+test.each(['999999', '99999999999999999999', '0'])('there is no flow %s', async (id) => {
+  expect((await get(dashboardFor(), `/flows/${id}`)).status).toBe(404);
+});
+
+test('of a scope without its jobs a flow does not exist', async () => {
+  const { id } = await flowOf(2);
+  expect((await get(dashboardFor({ queues: ['other'] }), `/flows/${id}`)).status).toBe(404);
+});
+
+test('a discarded job does a step again, and all after it', async () => {
+  const steps = defineJob('steps', { payload: unvalidated<number>(), queue: 'q', maxAttempts: 1 });
+  const ran: string[] = [];
+  let isBroken = true;
+  const { id } = await queue.enqueue(database.db, steps, 1);
+  const again = async () =>
+    await drain(database.db, {
+      queue,
+      handlers: [
+        handle(steps, async ({ step }) => {
+          for (const name of ['a', 'b', 'c']) await step.run(name, () => void ran.push(name));
+          if (isBroken) throw new Error('broken');
+        }),
+      ],
+      deadlineMs: 20_000,
+      log: false,
+    });
+  await again();
+  isBroken = false;
+  const dashboard = dashboardFor();
+  const form = formsOf(await page(dashboard, `/jobs/${id}`)).find(({ fields }) => fields.step === 'b');
+  expect(form?.action).toBe('/actions/redrive-from');
+  expect((await post(dashboard, '/actions/redrive-from', form?.fields ?? {})).status).toBe(303);
+  await again();
+  expect(ran).toEqual(['a', 'b', 'c', 'b', 'c']);
+  expect((await queue.find(database.db, id))?.state).toBe('completed');
+  expect(done).toMatchObject([
+    { action: 'redrive', ids: [id], target: { step: 'b' }, outcome: '1 redriven' },
+  ]);
+});
+
+test('boxes stand right of what is before them, and none upon another', () => {
+  const nodes = Array.from({ length: 500 }, (_, at) => ({
+    key: String(at),
+    after: at < 20 ? [] : [at - 20, at - 7 - (at % 5)].filter((each) => each >= 0).map(String),
+  }));
+  const { places, width, height } = layoutOf(nodes);
+  expect(new Set([...places.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(500);
+  for (const { key, after } of nodes) {
+    const { x = -1, y = -1 } = places.get(key) ?? {};
+    for (const before of after) expect(places.get(before)?.x).toBeLessThan(x);
+    expect(x + NODE.width).toBeLessThanOrEqual(width);
+    expect(y + NODE.height).toBeLessThanOrEqual(height);
+  }
+});
