@@ -29,7 +29,8 @@
     received as (
       insert into "queue_mailboxes" (job_id, queue, name, sent, received)
       select $8::int8, $9::text, k.signal,
-        jsonb_agg(jsonb_build_object('id', k.name, 'value', k.output) order by k.ended_at, k.name),
+        jsonb_agg(jsonb_build_object('id', k.name, 'value',
+          case when k.kind = 'first' then k.output -> 'value' else k.output end) order by k.ended_at, k.name),
         count(*)::int4
       from kept as k where k.signal is not null and k.output is not null
       group by k.signal
