@@ -72,6 +72,7 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   addWaitsQuery: { refused: [], instead: 'an error' },
   cancelBatchesQuery: { refused: [], instead: 'an error' },
   cancelFlowQuery: { refused: [], instead: 'an error' },
+  growBatchQuery: { refused: [], instead: 'an error' },
   countBatchQuery: { refused: [], instead: 'an error' },
   deleteLeftBatchesQuery: { refused: [], instead: 'an error' },
   endMembersQuery: { refused: ['conditional', 'notify'], instead: 'an error' },

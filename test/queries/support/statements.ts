@@ -125,6 +125,7 @@ import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find
 import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
 import { findWaitedQuery } from '../../../src/features/batches/queries/find-waited.ts';
 import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
+import { growBatchQuery } from '../../../src/features/batches/queries/grow-batch.ts';
 import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../../src/features/batches/queries/park-waiters.ts';
 import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen-batches.ts';
@@ -492,6 +493,7 @@ export function allStatements(
     addWaitsQuery: addWaitsQuery(workflows, [{ batchId: id, jobId: id, queue: text, policy: 'parent' }]),
     cancelBatchesQuery: cancelBatchesQuery(workflows, [id, id + 1], text),
     cancelFlowQuery: cancelFlowQuery(workflows, id, text),
+    growBatchQuery: growBatchQuery(workflows, id, 2),
     countBatchQuery: countBatchQuery(workflows, id),
     deleteLeftBatchesQuery: deleteLeftBatchesQuery(workflows, id, undefined),
     endMembersQuery: endMembersQuery(workflows, { queue: text, ids: [id], channel }),

@@ -226,6 +226,29 @@ export interface Step<TDb = Database> {
   ): Promise<Children<TJob>>;
 
   /**
+   * Enqueues jobs, once, as members of the flow or the batch that this job is a member of: what waits for
+   * this job waits for them, too. Up to 10,000 of one kind; returns their ids, in order. The job need not
+   * wait for them, and may end before. The last job of a batch, and a job that a step has enqueued, are no
+   * members.
+   *
+   * ```ts
+   * const links = await step.run('read', () => linksOf(payload.url));
+   * await step.addToFlow('links', crawl, links.map((url) => ({ payload: { url } })));
+   * ```
+   *
+   * Under concurrency: the flow cannot end between this job and those, whichever process ends it. In a flow
+   * that is being cancelled they end with the others.
+   *
+   * @throws NonRetryableError when the job is no member of a flow or a batch
+   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
+   */
+  addToFlow<TJob extends JobDefinition>(
+    name: string,
+    job: TJob,
+    entries: readonly ChildEntry<TJob>[],
+  ): Promise<readonly number[]>;
+
+  /**
    * Waits until a child has ended; returns its output. As {@link Step.sleep}, this job holds nothing
    * meanwhile. The step has the name of the child's, with `: end` behind it.
    *

@@ -68,7 +68,8 @@ export interface ChildrenToEnqueue {
   readonly step: string;
   readonly jobs: readonly NewJob[];
   readonly entries: readonly ChildEntry<JobDefinition>[];
-  readonly detached: boolean;
+  /** Children of the job, which end with it or not, or members of the batch that it is in. */
+  readonly as: 'parent' | 'detached' | 'members';
   /** What is recorded of them in the transaction that inserts them. */
   toStep(children: EnqueuedChildren): StepToRecord;
 }

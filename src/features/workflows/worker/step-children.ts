@@ -13,7 +13,13 @@ import type {
   ParentCounts,
 } from '../job/child.ts';
 import { ChildFailedError, StepLimitError } from '../job/step-errors.ts';
-import { type AttemptSteps, type EnqueuedChildren, isOver, type KnownStep } from './attempt-steps.ts';
+import {
+  type AttemptSteps,
+  type ChildrenToEnqueue,
+  type EnqueuedChildren,
+  isOver,
+  type KnownStep,
+} from './attempt-steps.ts';
 
 const MAX_CHILDREN = 10_000;
 const RESULT_GONE = 'its result is gone, so how it ended is not known';
@@ -46,6 +52,15 @@ export class StepChildren {
     const { batch, ids } = await this.#enqueue(name, job, entries, options);
     // As in `enqueue`.
     return { ids, job: job as never, step: name, batchId: batch };
+  }
+
+  async addToFlow(
+    name: string,
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+  ): Promise<readonly number[]> {
+    checkDefinition('step.addToFlow', job);
+    return (await this.#enqueueAs(name, job, entries, 'members')).ids;
   }
 
   async waitForJob(child: Child): Promise<never> {
@@ -110,6 +125,15 @@ export class StepChildren {
       );
     }
     checkBoolean(`step '${name}': detached`, detached);
+    return await this.#enqueueAs(name, job, entries, detached ? 'detached' : 'parent');
+  }
+
+  async #enqueueAs(
+    name: string,
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+    as: ChildrenToEnqueue['as'],
+  ): Promise<EnqueuedChildren> {
     if (!Array.isArray(entries)) throw new TypeError(`step '${name}': entries must be an array`);
     if (entries.length > MAX_CHILDREN) {
       throw new StepLimitError(
@@ -127,7 +151,7 @@ export class StepChildren {
         this.#steps.attempt.checkOpen();
         return step;
       };
-      const enqueued = await this.#steps.store.enqueue({ step: name, jobs, entries, detached, toStep });
+      const enqueued = await this.#steps.store.enqueue({ step: name, jobs, entries, as, toStep });
       if (enqueued === undefined) throw this.#steps.lost();
       this.#steps.attempt.noteProgress();
       return enqueued;

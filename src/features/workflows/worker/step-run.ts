@@ -190,6 +190,14 @@ export class StepRun implements Step {
     return this.#children.enqueueMany(name, job, entries, options);
   }
 
+  addToFlow(
+    name: string,
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+  ): Promise<readonly number[]> {
+    return this.#children.addToFlow(name, job, entries);
+  }
+
   waitForJob(child: Child): Promise<never> {
     return this.#children.waitForJob(child);
   }

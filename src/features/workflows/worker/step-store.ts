@@ -1,3 +1,4 @@
+import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
 import { checkEntries } from '../../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
@@ -7,11 +8,13 @@ import type { RowLocks } from '../../../core/sql/row-locks.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
+import { NonRetryableError } from '../../../errors.ts';
 import { insertMembers } from '../../batches/insert-members.ts';
 import { addWaits } from '../../batches/queries/add-waits.ts';
 import { cancelBatches } from '../../batches/queries/cancel-batches.ts';
 import { findEnds } from '../../batches/queries/find-ends.ts';
 import { findWaited } from '../../batches/queries/find-waited.ts';
+import { growBatch } from '../../batches/queries/grow-batch.ts';
 import { openBatches } from '../../batches/queries/open-batches.ts';
 import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
 import { findSteps } from '../queries/find-steps.ts';
@@ -139,6 +142,18 @@ async function receiveAndCancel(
 /** Thrown to roll the transaction back. */
 class NoLongerHeld extends Error {}
 
+function batchOf(job: ClaimedJob, step: string): number {
+  if (job.batchId === undefined) throw inNoFlow(job, step);
+  return job.batchId;
+}
+
+function inNoFlow({ id, kind }: ClaimedJob, step: string): NonRetryableError {
+  return new NonRetryableError(
+    `step '${step}': job ${id} ('${kind}') is no member of a flow or a batch that grows. ` +
+      'Use step.enqueueMany for children of this job',
+  );
+}
+
 function childrenOf(
   { job, holder, environment }: AttemptAddedTo,
   tables: TablesOfWorkflows,
@@ -146,14 +161,16 @@ function childrenOf(
 ): Pick<StepStore, 'check' | 'enqueue'> {
   return {
     check: (definition, entries) => checkEntries(queue.settings(), definition, entries),
-    enqueue: async ({ step, jobs, entries, detached, toStep }) => {
+    enqueue: async ({ step, jobs, entries, as, toStep }) => {
       try {
         return await environment.db.transaction(async (tx) => {
-          const [batch = Number.NaN] = await openBatches(tx, tables, [jobs.length]);
+          const batch =
+            as === 'members' ? batchOf(job, step) : Number((await openBatches(tx, tables, [jobs.length]))[0]);
           const members = jobs.map((one, at) => ({ job: { ...one, batch }, entry: entries[at] ?? {} }));
           const ids = await insertMembers(tx, queue, `step '${step}'`, members);
-          const policy = detached ? 'detached' : 'parent';
-          await addWaits(tx, tables, [{ batchId: batch, jobId: job.id, queue: job.queue, policy }]);
+          if (as !== 'members') {
+            await addWaits(tx, tables, [{ batchId: batch, jobId: job.id, queue: job.queue, policy: as }]);
+          } else if (!(await growBatch(tx, tables, batch, ids.length))) throw inNoFlow(job, step);
           const children = { batch, ids };
           const recorded = await recordOneStep(tx, tables, holder, toStep(children), 'wait');
           if (recorded === undefined) throw new NoLongerHeld();

@@ -1,0 +1,188 @@
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  fixedBackoff,
+  handlersFor,
+  NonRetryableError,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { growBatch } from '../../src/features/batches/queries/grow-batch.ts';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+/** A page with links, so many levels deep. */
+const crawl = defineJob('crawl', {
+  queue: 'q',
+  payload: unvalidated<number>(),
+  output: unvalidated<number>(),
+  backoff: fixedBackoff(0),
+});
+const report = defineJob('report', { queue: 'reports', output: unvalidated<unknown>() });
+const all = { ...tables, ...workflowTables };
+const { workflows } = queue;
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+});
+
+const reported = handle(report, async ({ step }) => {
+  const pages = await step.parents(crawl);
+  return { ...(await step.parentCounts()), pages: pages.map(({ state }) => state).sort() };
+});
+type Run = Parameters<typeof handle<typeof crawl>>[1];
+
+async function start(run: Run): Promise<void> {
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [handle(crawl, run), reported],
+    queues: { q: { concurrency: 20 }, reports: {} },
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+}
+
+async function reportOf(id: number): Promise<unknown> {
+  const record = await queue.waitFor(database.db, report, id, { timeoutMs: 60_000 });
+  return record.state === 'completed' ? record.output : record;
+}
+
+const crawlFlow = () =>
+  workflows.enqueueFlow(database.db, (flow) => {
+    const page = flow.add(crawl, 1);
+    flow.add(report, undefined, { after: [page], onFailure: 'run' });
+  });
+
+const two = [{ payload: 0 }, { payload: 0 }];
+const pagesLeft = (payload: number) => Array.from({ length: 3 }, () => ({ payload: payload - 1 }));
+
+describe('a batch that grows', () => {
+  test('ends after the last of all that were added, however deep, and once', async () => {
+    await start(async ({ payload, step }) => {
+      if (payload > 0) await step.addToFlow('links', crawl, pagesLeft(payload));
+      return payload;
+    });
+    const { id, lastId } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 4 }], {
+      last: report,
+    });
+    const total = 1 + 3 + 9 + 27 + 81;
+    expect(await reportOf(lastId)).toEqual({
+      total,
+      completed: total,
+      failed: 0,
+      pages: Array.from({ length: total }, () => 'completed'),
+    });
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total, pending: 0, failed: 0 });
+    const [reports] = await database.client`
+      select count(*)::int as n from queue_results where kind = 'report'`;
+    expect(reports?.n).toBe(1);
+  });
+
+  test('has each of them once, however often the handler runs', async () => {
+    let runs = 0;
+    await start(async ({ payload, step }) => {
+      const ids = payload === 0 ? [] : await step.addToFlow('links', crawl, two);
+      if (payload > 0 && ++runs < 4) throw new Error('again');
+      return ids.length;
+    });
+    const { jobIds } = await crawlFlow();
+    expect(await reportOf(Number(jobIds[1]))).toMatchObject({ total: 3, completed: 3 });
+    expect(runs).toBe(4);
+  });
+
+  test('goes on although the one that has added them fails', async () => {
+    await start(async ({ payload, step }) => {
+      if (payload === 0) return 0;
+      await step.addToFlow('links', crawl, two);
+      throw new NonRetryableError('after that');
+    });
+    const { jobIds } = await crawlFlow();
+    expect(await reportOf(Number(jobIds[1]))).toEqual({
+      total: 3,
+      completed: 2,
+      failed: 1,
+      pages: ['completed', 'completed', 'discarded'],
+    });
+  });
+
+  test('is worked off by drain', async () => {
+    const { lastId } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 2 }], { last: report });
+    const handlers = [
+      handle(crawl, async ({ payload, step }) => {
+        if (payload > 0) await step.addToFlow('links', crawl, pagesLeft(payload));
+        return payload;
+      }),
+      reported,
+    ];
+    expect(await drain(database.db, { queue, handlers, deadlineMs: 60_000 })).toMatchObject({ empty: true });
+    expect(await reportOf(lastId)).toMatchObject({ total: 13, completed: 13 });
+  });
+});
+
+test('what is no member of one is refused, and adds nothing', async () => {
+  const refusals: string[] = [];
+  const child = defineJob('child', { queue: 'q' });
+  const plain = defineJob('plain', { queue: 'q' });
+  const handlers = [
+    handle(plain, async ({ step }) => {
+      await step.waitForJob(await step.enqueue('child', child));
+      await step.addToFlow('links', crawl, two).catch((error) => refusals.push(error.message));
+    }),
+    handle(child, async ({ step }) => {
+      await step.addToFlow('links', crawl, two).catch((error) => refusals.push(error.message));
+    }),
+  ];
+  const worker = createWorker(database.db, {
+    queue,
+    handlers,
+    queues: { q: {} },
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  const { id } = await queue.enqueue(database.db, plain);
+  await until(async () => (await queue.find(database.db, id))?.state === 'completed');
+  expect(refusals).toEqual([
+    expect.stringContaining("('child') is no member of a flow or a batch"),
+    expect.stringContaining("('plain') is no member of a flow or a batch"),
+  ]);
+  const [row] = await database.client`select count(*)::int as n from queue_jobs`;
+  expect(row?.n).toBe(0);
+});
+
+describe('two at once', () => {
+  const fold = (ids: readonly number[]) =>
+    foldTallies(database.db, all, { ids, channel: undefined, locks: 'briefly' });
+
+  test('a count of the batch comes after what is just being added', async () => {
+    const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
+    await database.db.transaction(async (tx) => {
+      expect(await growBatch(tx, all, id, 5)).toBe(true);
+      await workflows.cancelFlow(database.db, id);
+      expect(await fold([id])).toMatchObject({ tallies: 0, busy: [id] });
+    });
+    expect(await fold([id])).toMatchObject({ tallies: 2, unwanted: [id] });
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 6 });
+  });
+
+  test('members that are added after the cancel of their flow was counted are to end, too', async () => {
+    const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
+    await workflows.cancelFlow(database.db, id, 'no longer');
+    expect(await fold([id])).toMatchObject({ unwanted: [id] });
+    expect(await growBatch(database.db, all, id, 5)).toBe(true);
+    expect(await fold([id])).toMatchObject({ tallies: 1, unwanted: [id] });
+  });
+});
