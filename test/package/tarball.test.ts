@@ -46,8 +46,8 @@ describe('the tarball', () => {
       ...['workflow-tables', 'workflows'],
     ].flatMap((name) => [`${name}.js`, `${name}.cjs`]);
     const declarations = [
-      ...['create-workflow-tables', 'dashboard', 'import', 'index', 'query-builders', 'queue', 'schema'],
-      ...['schema-control', 'schema-metrics', 'shards', 'table-place', 'worker'],
+      ...['create-workflow-tables', 'dashboard', 'import', 'index', 'job-scope', 'query-builders', 'queue'],
+      ...['schema', 'schema-control', 'schema-metrics', 'shards', 'table-place', 'worker'],
     ].flatMap((name) => [`${name}.d.ts`, `${name}.d.cts`]);
     const others = files.filter((file) => !named.includes(file) && !file.startsWith('docs/'));
     expect(others).toEqual([...code, ...declarations].map((name) => `dist/chunks/${name}`).sort());

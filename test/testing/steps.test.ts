@@ -159,6 +159,35 @@ describe('runHandler', () => {
     });
   });
 
+  test('decides which of several is first by the signals and steps that are given', async () => {
+    const decide = handle(fulfil, async ({ step }) => {
+      const child = await step.enqueue('child', fulfil, payload);
+      const more = await step.addToFlow('more', fulfil, [{ payload }, { payload }]);
+      const first = await step.first('decision', {
+        made: child,
+        approved: approval,
+        late: { delayMs: 60_000 },
+      });
+      return [first, await step.waitForSignal(bare), more.length];
+    });
+    const signals = [sent(approval, { by: 'Ada', at: new Date(0) }), sent(bare)];
+    const run = await runHandler(fulfil, { payload, queue, signals }, decide);
+    const answer = { by: 'Ada', at: '1970-01-01T00:00:00.000Z' };
+    expect(run).toMatchObject({
+      output: [{ key: 'approved', value: answer }, null, 2],
+      waitsFor: [],
+    });
+    expect(run.steps.find(({ name }) => name === 'decision')).toMatchObject({
+      kind: 'first',
+      signal: 'approval',
+      output: { key: 'approved', value: answer },
+    });
+    const waiting = await runHandler(fulfil, { payload, queue }, decide);
+    expect(waiting).toMatchObject({ outcome: 'waiting', waitsFor: ['decision'] });
+    const given = { payload, queue, steps: { decision: { key: 'late' } }, signals: [sent(bare)] };
+    expect(await runHandler(fulfil, given, decide)).toMatchObject({ output: [{ key: 'late' }, null, 2] });
+  });
+
   test('refuses steps and signals that cannot be', async () => {
     const refused = (options: object) => runHandler(fulfil, { payload, queue, ...options }, handler);
     await expect(refused({ queue: createQueue(), steps: {} })).rejects.toThrow('for a queue with workflows');

@@ -113,6 +113,35 @@ describe('the testing kit', () => {
     runHandler(send, { queue }, async ({ step }) => ({ id: await step.run('id', () => 1) }));
   });
 
+  test('step.first is typed by what it waits for, and its value by the key', async () => {
+    const flows = createQueue({ workflows: workflowsIn(workflowTables) });
+    const approval = defineSignal('approval', z.object({ by: z.string(), at: z.coerce.date() }));
+    const bare = defineSignal('bare');
+    await runHandler(send, { queue: flows }, async ({ step }) => {
+      const child = await step.enqueue('child', send, { to: 'a', at: new Date() });
+      const first = await step.first('decision', {
+        approved: approval,
+        stopped: bare,
+        sent: child,
+        late: { delayMs: 1_000 },
+        over: { until: new Date() },
+      });
+      expectTypeOf(first.key).toEqualTypeOf<'approved' | 'stopped' | 'sent' | 'late' | 'over'>();
+      if (first.key === 'approved') expectTypeOf(first.value).toEqualTypeOf<{ by: string; at: Date }>();
+      if (first.key === 'stopped') expectTypeOf(first.value).toEqualTypeOf<null>();
+      if (first.key === 'sent') expectTypeOf(first.value.id).toEqualTypeOf<number>();
+      if (first.key === 'late') expectTypeOf(first.value).toEqualTypeOf<undefined>();
+      // @ts-expect-error nothing that can be waited for
+      step.first('wrong', { a: 5 });
+      // @ts-expect-error a time is one or the other
+      step.first('wrong', { a: { at: new Date() } });
+      expectTypeOf(await step.addToFlow('more', send, [])).toEqualTypeOf<readonly number[]>();
+      // @ts-expect-error no such payload
+      step.addToFlow('more', send, [{ payload: { to: 1 } }]);
+      return { id: 1 };
+    });
+  });
+
   test('inline is the queue', () => {
     expectTypeOf(inline(queue, { handlers })).toEqualTypeOf<typeof queue>();
     travel(postgresJs, queue, { hours: 1 });

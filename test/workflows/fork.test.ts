@@ -355,7 +355,7 @@ describe('a fork', () => {
     await dying.client`begin`;
     const [backend] = await dying.client<[{ pid: number }]>`select pg_backend_pid() as pid`;
     // Without `transaction`, or it would begin and commit one of its own.
-    const execute: typeof dying.db.execute = (query) => dying.db.execute(query);
+    const execute: typeof dying.db.execute = dying.db.execute.bind(dying.db);
     const open = { execute, selectDistinctOn: dying.db.selectDistinctOn };
     expect(await workflows.fork(open, id, { from: 'c' })).toMatchObject({ steps: 2 });
     await database.client`select pg_terminate_backend(${backend.pid}, 10000)`;

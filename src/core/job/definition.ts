@@ -202,18 +202,13 @@ export function defineJob<
       );
     }
   }
-  const { timeoutMs, deadlineMs } = options;
-  const backoff = options.backoff ?? exponentialBackoff();
-  if (typeof backoff !== 'function') {
-    throw new TypeError(`${what('backoff')} must be a function, got ${shown(backoff)}`);
-  }
-  for (const name of ['group', 'cost'] as const) {
-    if (options[name] !== undefined && typeof options[name] !== 'function') {
-      throw new TypeError(
-        `${what(name)} must be a function of the payload, got ${shown(options[name])}; ` +
-          'to give one job a value, use the option of its enqueue',
-      );
-    }
+  const duration = (name: 'timeoutMs' | 'deadlineMs', most: number) =>
+    options[name] === undefined ? undefined : checkDurationMs(what(name), options[name], 1, most);
+  for (const name of ['backoff', 'group', 'cost'] as const) {
+    if (options[name] === undefined || typeof options[name] === 'function') continue;
+    const given =
+      name === 'backoff' ? '' : ' of the payload (the value of one job: an option of its enqueue)';
+    throw new TypeError(`${what(name)} must be a function${given}, got ${shown(options[name])}`);
   }
   const keepResult = options.keepResult ?? true;
   if (typeof keepResult !== 'boolean' && keepResult !== 'outcome') {
@@ -232,13 +227,9 @@ export function defineJob<
       1,
       MAX_ATTEMPTS,
     ),
-    timeoutMs:
-      timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMER_MS),
-    deadlineMs:
-      deadlineMs === undefined
-        ? undefined
-        : checkDurationMs(what('deadlineMs'), deadlineMs, 1, MAX_DEADLINE_MS),
-    backoff,
+    timeoutMs: duration('timeoutMs', MAX_TIMER_MS),
+    deadlineMs: duration('deadlineMs', MAX_DEADLINE_MS),
+    backoff: options.backoff ?? exponentialBackoff(),
     keepResult,
     group: options.group,
     cost: options.cost,
