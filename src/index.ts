@@ -188,7 +188,13 @@ export {
   type SignalInput,
   type SignalValue,
 } from './features/workflows/job/define-signal.ts';
-export type { FirstOf, FirstOptions, FirstSource, FirstSources } from './features/workflows/job/first.ts';
+export type {
+  FirstOf,
+  FirstOptions,
+  FirstSource,
+  FirstSources,
+  FirstValue,
+} from './features/workflows/job/first.ts';
 export { InvalidTokenError } from './features/workflows/job/invalid-token-error.ts';
 export { isFinal } from './features/workflows/job/is-final.ts';
 export type {

@@ -160,10 +160,15 @@ describe('the first of several', () => {
 
   test('is the one that stands first, where several are there already', async () => {
     await start(
-      async ({ step, payload }) => {
+      async ({ step, payload, job }) => {
         const one = await step.enqueue('one', child, 4);
         await step.run('both are there', async () => {
-          await until(async () => (await queue.find(database.db, one.id))?.state === 'completed');
+          await until(async () => {
+            const [there] = await database.client`
+              select from queue_batches, queue_mailboxes as m
+              where id = ${one.batchId} and ended_at is not null and m.job_id = ${job.id}`;
+            return there !== undefined;
+          });
         });
         const sources = payload === 1 ? { made: one, approved: approval } : { approved: approval, made: one };
         return await step.first('decision', sources);

@@ -178,11 +178,11 @@ export class Workflows implements ContextFeature {
    * if (became === 'expired') return new Response('This link has expired');
    * ```
    *
-   * Under concurrency: of two calls with one token, one sends. Otherwise as {@link signal}.
+   * Under concurrency: of two calls with one token, one sends. Otherwise as {@link Workflows.signal}.
    *
    * @throws InvalidTokenError when it is not a token, none of the secrets has signed it, or it is for another
    * signal
-   * @throws InvalidSignalError | MailboxFullError as {@link signal}
+   * @throws InvalidSignalError | MailboxFullError as {@link Workflows.signal}
    * @throws QueueError where `workflowsIn` was given no `secrets`
    */
   async redeem<TSignal extends SignalDefinition>(

@@ -24,7 +24,8 @@ export type FirstOf<TSources extends FirstSources> = {
   };
 }[keyof TSources & string];
 
-type FirstValue<TSource extends FirstSource> =
+/** What one of them brings. */
+export type FirstValue<TSource extends FirstSource> =
   TSource extends Child<infer TJob>
     ? OutputOf<TJob>
     : TSource extends SignalDefinition
