@@ -124,17 +124,24 @@ describe('a job that is to run next', () => {
     worker.on('claimed', ({ count }) => {
       largest = Math.max(largest, count);
     });
-    // Until it takes them for short, which on a busy machine they are only later.
     let short = 0;
-    while (largest <= 400) {
-      short += 1_000;
-      await queue.enqueueMany(database.db, work, of(1_000, 0));
-      await until(() => begun === short);
+    for (;;) {
+      // Until it takes them for short, which on a busy machine they are only later.
+      largest = 0;
+      while (largest <= 400) {
+        short = begun + 1_000;
+        await queue.enqueueMany(database.db, work, of(1_000, 0));
+        await until(() => begun === short);
+      }
+      // Of these, as many are claimed as if they were as short; ten at a time, they would take many seconds.
+      largest = 0;
+      await queue.enqueueMany(database.db, work, of(4_000, 100));
+      await until(() => largest > 400 || begun > short + 100, { intervalMs: 5 });
+      if (largest > 400) break;
+      // A busy machine has just told it otherwise: once more.
+      await database.client`delete from queue_jobs where worker_id is null`;
+      await until(async () => (await database.client`select from queue_jobs limit 1`).length === 0);
     }
-    // Of these, as many are claimed as if they were as short; ten at a time, they would take many seconds.
-    largest = 0;
-    await queue.enqueueMany(database.db, work, of(4_000, 100));
-    await until(() => largest > 400, { intervalMs: 5 });
     await queue.enqueue(database.db, urgent);
     await until(() => before !== undefined, { intervalMs: 5 });
     // In half a second 50 begin, and some more until the others are given back.
