@@ -1,4 +1,4 @@
-/** The client of a language model over HTTP, such as any provider has. */
+/** A client of a language model over HTTP, like those that its provider offers. */
 
 /** What the model wants: to use a tool, or to end. */
 export type Wish =

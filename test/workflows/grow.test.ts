@@ -132,7 +132,7 @@ describe('a batch that grows', () => {
   });
 });
 
-test('what is no member of one is refused, and adds nothing', async () => {
+test('is refused to a job that does not belong to one, and adds nothing', async () => {
   const refusals: string[] = [];
   const child = defineJob('child', { queue: 'q' });
   const plain = defineJob('plain', { queue: 'q' });
@@ -156,8 +156,8 @@ test('what is no member of one is refused, and adds nothing', async () => {
   const { id } = await queue.enqueue(database.db, plain);
   await until(async () => (await queue.find(database.db, id))?.state === 'completed');
   expect(refusals).toEqual([
-    expect.stringContaining("('child') is no member of a flow or a batch"),
-    expect.stringContaining("('plain') is no member of a flow or a batch"),
+    expect.stringContaining("('child') does not belong to a flow or a batch that can grow"),
+    expect.stringContaining("('plain') does not belong to a flow or a batch that can grow"),
   ]);
   const [row] = await database.client`select count(*)::int as n from queue_jobs`;
   expect(row?.n).toBe(0);

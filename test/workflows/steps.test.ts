@@ -14,6 +14,7 @@ import {
   StepFailedError,
   StepLimitError,
   StepMismatchError,
+  snooze,
   unvalidated,
   type Worker,
   workflowsIn,
@@ -565,6 +566,31 @@ describe('a cancelled job', () => {
     expect(log).toEqual(['charge', 'JobDeadlineError', 'refund']);
     expect((await queue.find(database.db, id))?.errors).toMatchObject([{ name: 'JobDeadlineError' }]);
   });
+
+  test.each(['snooze', 'sleep'] as const)(
+    'that is too old and would %s is discarded, and not run again',
+    async (how) => {
+      const dated = defineJob('dated', { queue: 'q', deadlineMs: 3_600_000 });
+      let runs = 0;
+      const handlers = [
+        handle(dated, async ({ step, signal }) => {
+          runs++;
+          expect(signal.aborted).toBe(true);
+          await step.undoAll(signal.reason);
+          if (how === 'snooze') return snooze(3_600_000);
+          await step.sleep('an hour', 3_600_000);
+        }),
+      ];
+      const { id } = await queue.enqueue(database.db, dated);
+      await database.client`update queue_jobs set created_at = created_at - interval '1 hour'`;
+      const worker = createWorker(database.db, { queue, handlers, queues: { q: {} }, log: false });
+      onTestFinished(() => worker.stop());
+      await worker.start();
+      await until(async () => (await stateOf(id)) === 'discarded');
+      expect(runs).toBe(1);
+      expect((await queue.find(database.db, id))?.errors).toMatchObject([{ name: 'JobDeadlineError' }]);
+    },
+  );
 
   test('undoes what it has done, with a signal that is not aborted, and ends as cancelled', async () => {
     const undone: boolean[] = [];

@@ -4,6 +4,7 @@ import {
   defineJob,
   fixedBackoff,
   handle,
+  handleBatch,
   JobDeadlineError,
   NonRetryableError,
   runNext,
@@ -107,6 +108,24 @@ describe('deadlineMs', () => {
     });
     await start(handlers);
     for (const id of ids) await until(async () => (await stateOf(id)) === 'discarded');
+  });
+
+  test('that has passed discards a job of a batch handler alone, and the others run', async () => {
+    const called: number[] = [];
+    const handlers = [
+      handleBatch(late, { maxSize: 10, maxWaitMs: 60_000 }, async (jobs) => {
+        for (const { job } of jobs) called.push(job.id);
+      }),
+    ];
+    const entries = Array.from({ length: 10 }, () => ({}));
+    const ids = (await queue.enqueueMany(database.db, late, entries)).map(({ id }) => Number(id));
+    const [old = 0, ...others] = ids;
+    await database.client`
+      update queue_jobs set created_at = created_at - interval '1 hour' where id = ${old}`;
+    await start(handlers);
+    await until(async () => (await stateOf(old)) === 'discarded');
+    for (const id of others) await until(async () => (await stateOf(id)) === 'completed');
+    expect(called.sort((a, b) => a - b)).toEqual(others);
   });
 
   test('changes nothing for a job that ends in time', async () => {

@@ -1,4 +1,4 @@
-import { JobTimeoutError, WorkerLostError } from '../../../errors.ts';
+import { JobDeadlineError, JobTimeoutError, WorkerLostError } from '../../../errors.ts';
 import type { JobDefinition, OutputInput } from '../../job/definition.ts';
 import { MAX_TIMER_MS } from '../../job/limits.ts';
 import { isCancel, isFail, isSnooze, isWait, type Outcome } from '../../job/outcome.ts';
@@ -22,9 +22,9 @@ export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
     return { type: 'failed', error: new WorkerLostError(job.kind, job.id, job.maxAttempts) };
   }
   const isLate = (attempt.untilDeadlineMs ?? 1) <= 0;
-  // It has no steps that it could undo.
-  if (isLate && attempt.environment.added === undefined)
-    return { type: 'failed', error: attempt.deadlineError };
+  // Only a handler with steps may have something to undo.
+  const hasSteps = attempt.environment.added !== undefined && attempt.handler.batch === undefined;
+  if (isLate && !hasSteps) return { type: 'failed', error: attempt.deadlineError };
   attempt.begin();
   if (isLate) attempt.expire();
   // Outside of the context of the handler, as all that goes on after it.
@@ -45,7 +45,7 @@ function timersOf(attempt: Attempt): Timers {
     timers.push(setTimeout(end, timeoutMs));
   }
   // No attempt lasts as long as the longest timer.
-  if (untilDeadlineMs !== undefined && untilDeadlineMs <= MAX_TIMER_MS) {
+  if (untilDeadlineMs !== undefined && untilDeadlineMs > 0 && untilDeadlineMs <= MAX_TIMER_MS) {
     timers.push(setTimeout(() => attempt.expire(), untilDeadlineMs));
   }
   return timers;
@@ -77,6 +77,10 @@ function over(
   if (isPromise(outcome)) return outcome.then((outcome) => over(attempt, outcome, timers));
   if (timers !== undefined) for (const timer of timers) clearTimeout(timer);
   attempt.close();
+  // A job that is too old cannot wait: it would be due at once, again and again.
+  const { reason } = attempt;
+  const waits = outcome.type === 'snoozed' || outcome.type === 'waiting';
+  if (waits && reason instanceof JobDeadlineError) return { type: 'failed', error: reason };
   return outcome;
 }
 

@@ -228,8 +228,8 @@ export interface Step<TDb = Database> {
   /**
    * Enqueues jobs, once, as members of the flow or the batch that this job is a member of: what waits for
    * this job waits for them, too. Up to 10,000 of one kind; returns their ids, in order. The job need not
-   * wait for them, and may end before. The last job of a batch, and a job that a step has enqueued, are no
-   * members.
+   * wait for them, and may end before. The last job of a batch, and a job that a step has enqueued, cannot do
+   * this.
    *
    * ```ts
    * const links = await step.run('read', () => linksOf(payload.url));
@@ -239,7 +239,7 @@ export interface Step<TDb = Database> {
    * Under concurrency: the flow cannot end between this job and those, whichever process ends it. In a flow
    * that is being cancelled they end with the others.
    *
-   * @throws NonRetryableError when the job is no member of a flow or a batch
+   * @throws NonRetryableError when the job does not belong to a flow or a batch that can grow
    * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
    */
   addToFlow<TJob extends JobDefinition>(

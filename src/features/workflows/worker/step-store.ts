@@ -149,7 +149,7 @@ function batchOf(job: ClaimedJob, step: string): number {
 
 function inNoFlow({ id, kind }: ClaimedJob, step: string): NonRetryableError {
   return new NonRetryableError(
-    `step '${step}': job ${id} ('${kind}') is no member of a flow or a batch that grows. ` +
+    `step '${step}': job ${id} ('${kind}') does not belong to a flow or a batch that can grow. ` +
       'Use step.enqueueMany for children of this job',
   );
 }
