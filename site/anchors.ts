@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { anchorOf } from './links.ts';
 
 /**
- * Mends links of the reference to headings of which there is one. TypeDoc counts members of parameters among the anchors, such
- * as `queue.stats`, and then calls the type `QueueStats` the second of that name.
+ * Mends links of the reference to headings beyond the last of a name. TypeDoc counts members of parameters among the anchors,
+ * such as `queue.stats`, and then calls the type `QueueStats` the second of that name, although there is one.
  */
 export function mendAnchors(folder: string): void {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -19,9 +19,12 @@ export function mendAnchors(folder: string): void {
   }
   for (const path of paths) {
     const text = readFileSync(path, 'utf8');
-    const fixed = text.replaceAll(/\]\(([^)#\s]*)#([^)\s]+)-1\)/g, (link, file: string, anchor: string) => {
+    const links = /\]\(([^)#\s]*)#([^)\s]+)-(\d+)\)/g;
+    const fixed = text.replaceAll(links, (link, file: string, anchor: string, place: string) => {
       const target = file === '' ? path : join(dirname(path), file);
-      return counts.get(`${target}#${anchor}`) === 1 ? `](${file}#${anchor})` : link;
+      const count = counts.get(`${target}#${anchor}`) ?? 0;
+      if (count === 0 || Number(place) < count) return link;
+      return `](${file}#${anchor}${count === 1 ? '' : `-${count - 1}`})`;
     });
     if (fixed !== text) writeFileSync(path, fixed);
   }
