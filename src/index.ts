@@ -144,6 +144,7 @@ export { type HandlersFor, handlersFor } from './features/batch-handlers/handler
 export type { BatchEntries, EnqueuedBatch, LastJob } from './features/batches/enqueue-batch.ts';
 export type { EnqueuedFlow, FlowBuilder, FlowJob, FlowJobOptions } from './features/batches/enqueue-flow.ts';
 export type { FlowGraph, FlowGroup } from './features/batches/flow-graph.ts';
+export type { FlowFilter, FlowList, FlowState, ListedFlow } from './features/batches/list-flows.ts';
 export type { FlowRecord } from './features/batches/queries/find-flow.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';

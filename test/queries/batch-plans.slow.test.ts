@@ -6,6 +6,7 @@ import { findEndsQuery } from '../../src/features/batches/queries/find-ends.ts';
 import { findFlowBatchesQuery } from '../../src/features/batches/queries/find-flow-batches.ts';
 import { findFlowGroupsQuery } from '../../src/features/batches/queries/find-flow-groups.ts';
 import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow-of-job.ts';
+import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { foldTalliesQuery } from '../../src/features/batches/queries/fold-tallies.ts';
@@ -55,6 +56,8 @@ const group = {
   ...{ batchId: 600, kind: 'k', after: [], state: undefined, above: 0, limit: 101, scope, excerpt: 100 },
 };
 
+const listed = { state: undefined, before: undefined, limit: 51, searchLimit: 10_000 };
+
 /** Each with the pages that it may look at: a few for every row that it is about. */
 const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'a fold of 200 batches': [foldTalliesQuery(all, { ids: ids(200), channel: 'x', locks: 'wait' }), 200 * 60],
@@ -67,6 +70,8 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'the graph of a flow': [findFlowGroupsQuery(all, 600, scope), 200],
   'its batches': [findFlowBatchesQuery(all, 600), 20],
   'the flow of a job': [findFlowOfJobQuery(all, 1_000_600), 40],
+  'a page of flows': [findFlowsQuery(all, { ...listed, before: 601 }), 60],
+  'a search for failed flows': [findFlowsQuery(all, { ...listed, state: 'failed', before: 601 }), 40],
   'the jobs of a group': [findGroupJobsQuery(all, group), 60],
   'their end': [endMembersQuery(all, { queue: 'q', ids: [1_000_500], channel: 'x' }), 100],
 };

@@ -167,6 +167,8 @@ const acrossQueues: Readonly<Record<string, string>> = {
   findFlowGroupsQuery: 'the same',
   'findFlowGroupsQuery, in a scope': 'the same',
   findFlowOfJobQuery: 'as findJobQuery',
+  findFlowsQuery: 'the kinds of jobs of a flow, which may be in any queue; a plain read',
+  'findFlowsQuery, of failed ones': 'the same',
   findGroupJobsQuery: 'lists those of a batch, which may be in any queue; a plain read',
   'findGroupJobsQuery, in a state': 'the same',
   'findGroupJobsQuery, of any kind': 'the same',

@@ -31,6 +31,7 @@ import {
 } from '../batches/enqueue-batch.ts';
 import { builtFlow, type EnqueuedFlow, enqueueFlow, type FlowBuilder } from '../batches/enqueue-flow.ts';
 import { ANY_JOB, type FlowGraph, flowGraph } from '../batches/flow-graph.ts';
+import { type FlowFilter, type FlowList, listFlows } from '../batches/list-flows.ts';
 import { cancelFlow } from '../batches/queries/cancel-flow.ts';
 import { type FlowRecord, findFlow } from '../batches/queries/find-flow.ts';
 import { findFlowOfJob } from '../batches/queries/find-flow-of-job.ts';
@@ -63,6 +64,8 @@ import { StepRun } from './worker/step-run.ts';
 import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
 
 export type { FlowGraph, FlowGroup } from '../batches/flow-graph.ts';
+export type { FlowState, ListedFlow } from '../batches/list-flows.ts';
+export type { FlowRecord } from '../batches/queries/find-flow.ts';
 
 /** Options of {@link Workflows.signal}. */
 export interface SignalOptions {
@@ -404,6 +407,22 @@ export class Workflows implements ContextFeature {
   async flow(db: Executor, id: number): Promise<FlowRecord | undefined> {
     checkExecutor('flow', db);
     return await findFlow(db, this.#all(this.#queue.tables), checkId('flow', id));
+  }
+
+  /**
+   * Flows and batches, the newest first, a page at a time. Those that steps have enqueued are not among them.
+   *
+   * ```ts
+   * const { flows, nextCursor } = await queue.workflows.flows(db, { state: 'failed' });
+   * ```
+   *
+   * Under concurrency: a plain read. A flow is deleted once the results of its jobs are pruned.
+   *
+   * @throws RangeError | TypeError for an invalid filter
+   */
+  async flows(db: Executor, filter: FlowFilter = {}): Promise<FlowList> {
+    checkExecutor('flows', db);
+    return await listFlows(db, this.#all(this.#queue.tables), filter);
   }
 
   /**

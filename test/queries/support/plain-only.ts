@@ -84,6 +84,8 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   findFlowGroupsQuery: { refused: ['lateral'], instead: 'an error' },
   'findFlowGroupsQuery, in a scope': { refused: ['lateral'], instead: 'an error' },
   findFlowOfJobQuery: { refused: [], instead: 'an error' },
+  findFlowsQuery: { refused: [], instead: 'an error' },
+  'findFlowsQuery, of failed ones': { refused: [], instead: 'an error' },
   findGroupJobsQuery: { refused: [], instead: 'an error' },
   'findGroupJobsQuery, in a state': { refused: [], instead: 'an error' },
   'findGroupJobsQuery, of any kind': { refused: [], instead: 'an error' },

@@ -119,6 +119,7 @@ import { findFlowQuery } from '../../../src/features/batches/queries/find-flow.t
 import { findFlowBatchesQuery } from '../../../src/features/batches/queries/find-flow-batches.ts';
 import { findFlowGroupsQuery } from '../../../src/features/batches/queries/find-flow-groups.ts';
 import { findFlowOfJobQuery } from '../../../src/features/batches/queries/find-flow-of-job.ts';
+import { findFlowsQuery } from '../../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../../src/features/batches/queries/find-group-jobs.ts';
 import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
@@ -505,6 +506,12 @@ export function allStatements(
     findFlowGroupsQuery: findFlowGroupsQuery(workflows, id, everything),
     'findFlowGroupsQuery, in a scope': findFlowGroupsQuery(workflows, id, { queues: [text], own: [] }),
     findFlowOfJobQuery: findFlowOfJobQuery(workflows, id),
+    findFlowsQuery: findFlowsQuery(workflows, {
+      ...{ state: undefined, before: undefined, limit: 51, searchLimit: 10_000 },
+    }),
+    'findFlowsQuery, of failed ones': findFlowsQuery(workflows, {
+      ...{ state: 'failed', before: id, limit: 51, searchLimit: 10_000 },
+    }),
     findGroupJobsQuery: findGroupJobsQuery(workflows, group),
     'findGroupJobsQuery, in a state': findGroupJobsQuery(workflows, { ...group, state: 'discarded' }),
     'findGroupJobsQuery, of any kind': findGroupJobsQuery(workflows, { ...group, kind: undefined }),
