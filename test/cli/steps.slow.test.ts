@@ -66,6 +66,7 @@ describe('without the tables of workflows', () => {
       job: { id },
       steps: null,
       mailboxes: null,
+      flow: null,
     });
     const plain = await cli.project(config('queue: createQueue(),'));
     expect(await show(plain, id)).toMatch(
@@ -137,7 +138,11 @@ describe('with them', () => {
     const { id } = await createQueue().enqueue(database.db, fulfil, 7);
     const stdout = await show(bare, id);
     expect(stdout).not.toMatch(/steps|received/);
-    expect(JSON.parse(await show(bare, id, '--json'))).toMatchObject({ steps: [], mailboxes: [] });
+    expect(JSON.parse(await show(bare, id, '--json'))).toMatchObject({
+      steps: [],
+      mailboxes: [],
+      flow: null,
+    });
     await createQueue().cancel(database.db, id);
   });
 

@@ -4,6 +4,7 @@ import { addCancel } from './commands/cancel.ts';
 import { addDashboard } from './commands/dashboard.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
+import { addFlows } from './commands/flows.ts';
 import { addImport } from './commands/import.ts';
 import { addInit } from './commands/init.ts';
 import { addList } from './commands/list.ts';
@@ -29,6 +30,7 @@ const COMMANDS = [
   addRunNow,
   addPause,
   addSchedules,
+  addFlows,
   addEnqueue,
   addImport,
   addWork,

@@ -1,4 +1,4 @@
-import type { Workflows } from '../../index.ts';
+import type { FlowRecord, Workflows } from '../../index.ts';
 import { type JobRecord, type MailboxRecord, MissingMigrationError, type StepRecord } from '../../index.ts';
 import { stepState } from '../dashboard/step-state.ts';
 import type { Project } from './project/open-project.ts';
@@ -7,10 +7,15 @@ import { duration, fromNow } from './terminal/duration.ts';
 import type { Output, Style } from './terminal/output.ts';
 import { inLine } from './terminal/printable.ts';
 
-/** The steps of a job and its mailboxes; without them, why there are none. */
+/** The steps of a job, its mailboxes and its flow; without them, why there are none. */
 export type FoundSteps =
-  | { readonly steps: readonly StepRecord[]; readonly mailboxes: readonly MailboxRecord[] }
-  | { readonly steps: null; readonly mailboxes: null; readonly why: string };
+  | {
+      readonly steps: readonly StepRecord[];
+      readonly mailboxes: readonly MailboxRecord[];
+      /** `null` for a job that is in none. */
+      readonly flow: FlowRecord | null;
+    }
+  | { readonly steps: null; readonly mailboxes: null; readonly flow: null; readonly why: string };
 
 /** What the workflows of a job's queue know of it. */
 export async function findStepsOf({ db, queue, config }: Project, id: number): Promise<FoundSteps> {
@@ -21,15 +26,17 @@ export async function findStepsOf({ db, queue, config }: Project, id: number): P
       config === undefined
         ? 'this database has no tables of workflows'
         : 'the queue of queue.config.ts has no workflows';
-    return { steps: null, mailboxes: null, why: `none: ${lacks}` };
+    return { steps: null, mailboxes: null, flow: null, why: `none: ${lacks}` };
   }
   try {
     const [steps, mailboxes] = [await workflows.steps(db, id), await workflows.mailboxes(db, id)];
-    return { steps, mailboxes };
+    const flowId = await workflows.flowOf(db, id);
+    const flow = flowId === undefined ? undefined : await workflows.flow(db, flowId);
+    return { steps, mailboxes, flow: flow ?? null };
   } catch (error) {
     if (!(error instanceof MissingMigrationError)) throw error;
     const why = "unknown: the tables of 'drizzle-queue/schema/workflows' are missing in this database";
-    return { steps: null, mailboxes: null, why };
+    return { steps: null, mailboxes: null, flow: null, why };
   }
 }
 

@@ -34,7 +34,8 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
   const found = await findStepsOf(project, id);
   if (output.json) {
     const steps = found.steps?.map((step) => values.step(job, step)) ?? null;
-    await output.document({ job: values.document(job), steps, mailboxes: found.mailboxes });
+    const { mailboxes, flow } = found;
+    await output.document({ job: values.document(job), steps, mailboxes, flow });
   } else await print(output, job, found, values);
   return undefined;
 }
@@ -58,6 +59,10 @@ async function print(output: Output, job: JobRecord, found: FoundSteps, values: 
   for (const [key, value] of values.ownOf(job)) facts.push([key, values.own(job, key, value)]);
   if ('cancelReason' in job && job.cancelReason !== null)
     facts.push(['cancel requested', values.text(job, 'error', job.cancelReason)]);
+  if (found.flow !== null) {
+    const { id, total, pending } = found.flow;
+    facts.push(['flow', `${id} (${total - pending} of ${total} jobs have ended)`]);
+  }
   if ('why' in found) facts.push(['steps', found.why]);
 
   await output.write(`${output.styled(`Job ${job.id}`, 'bold')} ${inLine(job.kind)} `);
