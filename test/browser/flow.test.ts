@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -121,6 +121,8 @@ describe.skipIf(chromiumPath === undefined)('the page of a flow', () => {
       small: `/flows/${irregular}?zoom=25`,
       fit: `/flows/${pipeline}?zoom=fit`,
       none: '/flows/999999',
+      list: '/flows',
+      completed: '/flows?state=completed',
     })) {
       await page.goto(`${origin}${path}`);
       const wide = await page.evaluate(
@@ -131,6 +133,29 @@ describe.skipIf(chromiumPath === undefined)('the page of a flow', () => {
       await shot(page, `${name}-${screen.width}-${screen.colorScheme}`);
     }
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+    await context.close();
+  });
+
+  test('is reached from the list of flows', async () => {
+    const { page, context } = await openPage(browser, origin, { width: 1280, colorScheme: 'light' });
+    await page.goto(`${origin}/`);
+    await page.getByRole('link', { name: 'Flows', exact: true }).click();
+    await page.getByRole('link', { name: 'in progress' }).click();
+    await page.getByText('Flow', { exact: true }).waitFor();
+    await page.getByRole('link', { name: `#${pipeline}`, exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: `Flow #${pipeline}` }).waitFor();
+    await context.close();
+  });
+
+  test('a screenshot for the docs', async () => {
+    const docs = fileURLToPath(new URL('../../docs/dashboard/', import.meta.url));
+    const { page, context } = await openPage(browser, origin, {
+      ...{ width: 1100, height: 720, colorScheme: 'light' },
+    });
+    await page.goto(`${origin}/flows/${pipeline}`);
+    const path = join(docs, 'flow-light.png');
+    await page.screenshot({ path });
+    expect(statSync(path).size).toBeLessThan(120_000);
     await context.close();
   });
 

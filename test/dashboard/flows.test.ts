@@ -90,6 +90,44 @@ test('a flow is redriven and cancelled by who may, and each is told', async () =
   ]);
 });
 
+test('flows are listed with where they stand, and a state lists its own', async () => {
+  isFixed = false;
+  const failed = await flowOf(3);
+  await run();
+  const open = await flowOf(3);
+  const dashboard = dashboardFor({});
+  const all = await page(dashboard, '/flows');
+  expect(all).toContain(`<a href="/flows" aria-current="page">Flows</a>`);
+  expect([...all.matchAll(/<tr id="flow-(\d+)"/g)].map(([, id]) => Number(id))).toEqual([open.id, failed.id]);
+  expect(textOf(all)).toContain('ended, 1 failed');
+  expect(all).toContain(`href="/flows/${failed.id}"`);
+  const [, link = ''] = /<a href="([^"]+)"[^>]*>failed<\/a>/.exec(all) ?? [];
+  const some = await page(dashboard, link);
+  expect([...some.matchAll(/<tr id="flow-(\d+)"/g)].map(([, id]) => Number(id))).toEqual([failed.id]);
+  expect(textOf(await page(dashboard, '/flows?state=completed'))).toContain('There are none.');
+});
+
+test('without flows the list says how to enqueue one', async () => {
+  expect(textOf(await page(dashboardFor(), '/flows'))).toContain('No flow yet');
+});
+
+test('a long list of flows has pages', async () => {
+  for (let n = 0; n < 51; n++) await flowOf(0);
+  const dashboard = dashboardFor();
+  const first = await page(dashboard, '/flows');
+  expect(first.match(/<tr id="flow-/g)).toHaveLength(50);
+  const [, more = ''] = /<a rel="next" href="([^"]+)"/.exec(first) ?? [];
+  const second = await page(dashboard, more.replaceAll('&amp;', '&'));
+  expect(second.match(/<tr id="flow-/g)).toHaveLength(1);
+  expect(second).not.toContain('rel="next"');
+});
+
+test('who sees some jobs has no list of flows', async () => {
+  const dashboard = dashboardFor({ queues: ['q'] });
+  expect((await get(dashboard, '/flows')).status).toBe(404);
+  expect(await page(dashboard, '/')).not.toContain('>Flows</a>');
+});
+
 test.each([
   ['may only read', {}, 403],
   ['has a scope', { can: 'write', queues: ['q'] }, 404],

@@ -19,6 +19,7 @@ import { checkedOptions, type DashboardOptions, type DashboardSettings } from '.
 import { databasePage } from './pages/database.tsx';
 import { errorsPage } from './pages/errors.tsx';
 import { flowPage, noFlowPage } from './pages/flow.tsx';
+import { flowsPage } from './pages/flows.tsx';
 import { jobPage, noJobPage } from './pages/job.tsx';
 import { jobsPage } from './pages/jobs.tsx';
 import { limitsPage } from './pages/limits.tsx';
@@ -199,6 +200,11 @@ function pagesOf(app: Hono<Env>): void {
     const { id, field } = c.req.param();
     const step = field === 'step' ? c.req.query('name') : undefined;
     return (await download(c.get('visit'), jobId(id), { field, step })) ?? (await next());
+  });
+  app.get('/flows', async (c, next) => {
+    const visit = c.get('visit');
+    const workflows = visit.granted.whole ? workflowsOf(visit) : undefined;
+    return workflows === undefined ? await next() : await show(c, flowsPage(visit, workflows));
   });
   app.get('/flows/:id{\\d+}', async (c, next) => {
     const visit = c.get('visit');

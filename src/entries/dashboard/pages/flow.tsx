@@ -7,6 +7,7 @@ import { ActionForm, AskingForm } from '../parts/action-form.tsx';
 import { Card, Fact } from '../parts/card.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Graph, partsOf, ZOOMS } from '../parts/flow-graph.tsx';
+import { FlowState } from '../parts/flow-state.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';
 import { Page, SlowPage } from '../parts/layout.tsx';
 import { Ago } from '../parts/moment.tsx';
@@ -77,7 +78,7 @@ function Flow({ visit, seen, state }: FlowProps) {
     visit.links.to(`/flows/${id}`, { zoom: visit.query.get('zoom') ?? '', group: group?.key, ...changed });
   const percent = total === 0 ? 100 : Math.floor(((total - pending) * 100) / total);
   return (
-    <Page visit={visit} title={`Flow #${id}`} aside={<FlowState graph={graph} />}>
+    <Page visit={visit} title={`Flow #${id}`} aside={<FlowState flow={graph} />}>
       <Actions visit={visit} graph={graph} />
       <Card id="progress" title="Progress" look="flow-facts">
         <progress max={100} value={percent} aria-labelledby="progress-title" />
@@ -168,18 +169,6 @@ function Flow({ visit, seen, state }: FlowProps) {
       )}
     </Page>
   );
-}
-
-function FlowState({ graph: { pending, failed, cancelReason } }: { readonly graph: FlowGraph }) {
-  const [text, look] =
-    pending > 0
-      ? cancelReason === null
-        ? ['in progress', 'running']
-        : ['cancelling', 'cancelled']
-      : failed > 0
-        ? [`ended, ${countText(failed)} failed`, 'discarded']
-        : ['completed', 'completed'];
-  return <span class={`state is-${look}`}>{text}</span>;
 }
 
 /** They are about all of its jobs, so only for who sees all jobs. */

@@ -1,7 +1,7 @@
 import { assetPath } from '../assets/assets.ts';
 import { type Child, h } from '../html.ts';
 import type { Links } from '../links.ts';
-import { limitsOf, schedulesOf, type Visit } from '../visit.ts';
+import { limitsOf, schedulesOf, type Visit, workflowsOf } from '../visit.ts';
 import { Notice } from './notice.tsx';
 import { Foreign } from './text.tsx';
 
@@ -147,6 +147,7 @@ function pagesOf(visit: Visit): [path: string, name: string][] {
     ['/errors', 'Errors'],
     ...(queues ? [['/queues', 'Queues'] as [string, string]] : []),
     ...(schedulesOf(visit) === undefined ? [] : [['/schedules', 'Schedules'] as [string, string]]),
+    ...(granted.whole && workflowsOf(visit) !== undefined ? [['/flows', 'Flows'] as [string, string]] : []),
     ...(limitsOf(visit) === undefined ? [] : [['/limits', 'Limits'] as [string, string]]),
     ...(queues ? [['/workers', 'Workers'] as [string, string]] : []),
     ...(granted.whole ? [['/database', 'Database'] as [string, string]] : []),
