@@ -101,6 +101,30 @@ test('gets what it has jobs for at once, and gives back what it has not used for
   expect(worker.lease.mayBegin).toBe(false);
 });
 
+test('what is not used is kept while the first claims since it became free are under way', () => {
+  const table = new Table(10);
+  const worker = new Simulated(1, table);
+  worker.backlog = 1;
+  const wish = worker.wish(0);
+  if (wish) worker.lease.noteAnswer(table.take(1, wish), 0);
+  worker.begin();
+  worker.lease.noteClaiming();
+  worker.lease.end(0);
+  expect(worker.wish(1_000)).toBe(undefined);
+  expect(worker.lease.nextMs(1_000, 0)).toBe(Number.POSITIVE_INFINITY);
+  // That claim was not for it, but the next one is.
+  expect(worker.lease.noteClaimed(1_000)).toBe(true);
+  worker.lease.noteClaiming();
+  expect(worker.wish(2_000)).toBe(undefined);
+  expect(worker.lease.noteClaimed(2_000)).toBe(true);
+  expect(worker.lease.nextMs(2_000, 0)).toBe(2_100);
+  // Claims for others do not keep it for ever.
+  worker.lease.noteClaiming();
+  expect(worker.wish(2_099)).toBe(undefined);
+  expect(worker.wish(2_100)).toEqual({ running: 0, want: 0, wants: 0, era: 0 });
+  expect(worker.lease.noteClaimed(2_101)).toBe(false);
+});
+
 test('after a lost answer it uses the least that it may have, and says again what it wants, in a later era', () => {
   const table = new Table(10);
   const worker = new Simulated(1, table);
@@ -195,7 +219,11 @@ describe('shares', () => {
   });
 });
 
-type Step = { at: 'tick' | 'job' | 'end' | 'arrive' | 'answer' | 'lose'; worker: number; ms: number };
+type Step = {
+  at: 'tick' | 'job' | 'end' | 'arrive' | 'answer' | 'lose' | 'claim' | 'claimed';
+  worker: number;
+  ms: number;
+};
 
 test('whatever is lost, late or in another order: no more run than the limit, and in the end all that may', {
   timeout: 300_000,
@@ -212,6 +240,8 @@ test('whatever is lost, late or in another order: no more run than the limit, an
         'answer',
         'answer',
         'lose',
+        'claim',
+        'claimed',
       ),
       worker: fc.integer({ min: 0, max: 3 }),
       ms: fc.integer({ min: 0, max: 200 }),
@@ -250,6 +280,8 @@ test('whatever is lost, late or in another order: no more run than the limit, an
         nowMs += ms;
         const answer = answers.get(worker);
         if (at === 'job') worker.backlog++;
+        if (at === 'claim') worker.lease.noteClaiming();
+        if (at === 'claimed') worker.lease.noteClaimed(nowMs);
         if (at === 'end' && worker.lease.running > 0) worker.lease.end(nowMs);
         if (at === 'arrive') arrive(ms % Math.max(underWay.length, 1));
         if (at === 'answer') {

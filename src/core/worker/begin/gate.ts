@@ -45,6 +45,8 @@ export interface Gate {
 
   /** @param onRoom called when more may be worth a claim */
   serve(attempts: AttemptsAtGate, onRoom: () => void): void;
+  /** Called as a claim is sent. */
+  noteClaiming(claim: Promise<unknown>): void;
   /** Learns from a claim which kinds have more jobs than were claimed. */
   noteClaim(claim: ClaimAtGate): void;
 

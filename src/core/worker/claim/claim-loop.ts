@@ -240,6 +240,7 @@ export class ClaimLoop implements IdleQueue {
     const startMs = performance.now();
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next(demand, this.attempts.beginning);
+    gate?.noteClaiming(claim);
     void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was told of is not forgotten.
     const { answer, wasGone } = await this.holdings.answerTo(claim);
     const { jobs, limit, among, endMs } = answer;

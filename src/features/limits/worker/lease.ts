@@ -6,6 +6,11 @@ import { keepOf, restMs } from './share-out.ts';
 
 /** What was not used for so long is given back. */
 const UNUSED_MS = 100;
+/**
+ * What is not used waits for the ends of so many claims first: the first may have been under way when it
+ * became free, and was not for it.
+ */
+const CLAIMS_AWAITED = 2;
 /** Ends of handlers within this time are told together. */
 const GATHER_MS = 20;
 const FIRST_RETRY_MS = 100;
@@ -46,6 +51,10 @@ export class Lease {
   /** Since when some are not used, and the most that ran since. */
   #unusedMs = Number.POSITIVE_INFINITY;
   #peak = 0;
+  /** Whether a claim is under way, which may bring jobs for what is not used. */
+  #claiming = false;
+  /** How many claims may still end before what is not used is given back. */
+  #awaited = 0;
   #failures = 0;
   #retryMs = Number.NEGATIVE_INFINITY;
   #sharing = 0;
@@ -97,6 +106,25 @@ export class Lease {
     return this.#cap < this.#has;
   }
 
+  /** A claim is sent. */
+  noteClaiming(): void {
+    this.#claiming = true;
+  }
+
+  /** It has ended; returns whether something that is not used has waited for that. */
+  noteClaimed(nowMs: number): boolean {
+    const awaits = this.#awaitsClaim;
+    this.#claiming = false;
+    if (!awaits) return false;
+    this.#awaited--;
+    this.#unusedMs = nowMs;
+    return true;
+  }
+
+  get #awaitsClaim(): boolean {
+    return this.#claiming && this.#awaited > 0 && this.#running < this.#cap;
+  }
+
   /**
    * For how many handlers there may soon be room, jobs for which are worth a claim: unless it was refused
    * some, or others lack theirs, twice as many as it has. It asks for more when the jobs are there.
@@ -136,7 +164,8 @@ export class Lease {
     if (this.#limit === undefined) return this.inUse ? this.#retryMs : Number.POSITIVE_INFINITY;
     const asksMs = appetite > this.#cap || this.#registered > this.#has ? this.#asking.nextMs : undefined;
     const givesMs = this.#cap < this.#has ? this.#nextGiveMs : undefined;
-    const unusedMs = this.#cap > 0 ? Math.min(this.#unusedMs, nowMs) + UNUSED_MS : undefined;
+    const isUnused = this.#cap > 0 && !this.#awaitsClaim;
+    const unusedMs = isUnused ? Math.min(this.#unusedMs, nowMs) + UNUSED_MS : undefined;
     const next = [asksMs, givesMs, unusedMs].filter((ms) => ms !== undefined);
     return Math.max(Math.min(...next), this.#retryMs);
   }
@@ -237,10 +266,11 @@ export class Lease {
   #noteUnused(nowMs: number): void {
     this.#unusedMs = nowMs;
     this.#peak = this.#running;
+    this.#awaited = CLAIMS_AWAITED;
   }
 
   #lessThanCap(nowMs: number): number {
-    if (nowMs < this.#unusedMs + UNUSED_MS) return this.#cap;
+    if (this.#awaitsClaim || nowMs < this.#unusedMs + UNUSED_MS) return this.#cap;
     const want = Math.min(this.#cap, this.#peak);
     this.#noteUnused(nowMs);
     return want;

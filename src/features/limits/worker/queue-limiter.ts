@@ -202,6 +202,17 @@ export class QueueLimiter implements Gate {
     return room < 1 ? 0 : Math.max(1, Math.floor(room / this.#meanCost));
   }
 
+  /** Slots without a job wait for what the claim brings, however long that takes. */
+  noteClaiming(claim: Promise<unknown>): void {
+    for (const lease of this.leases) lease.noteClaiming();
+    const noteEnd = () => {
+      const nowMs = performance.now();
+      const waited = this.leases.filter((lease) => lease.noteClaimed(nowMs));
+      if (waited.length > 0) this.#options.onUse(this);
+    };
+    claim.then(noteEnd, noteEnd);
+  }
+
   /** Learns from a claim which kinds have more jobs than were claimed. */
   noteClaim({ kinds, jobs, sawEnd }: ClaimAtGate): void {
     for (const { cost } of jobs) {
