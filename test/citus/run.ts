@@ -38,11 +38,9 @@ async function run(slice: string, on: CitusCluster): Promise<boolean> {
     console.error(`There is no slice ${slice}: ${[STATEMENTS, ...Object.keys(SUITES)].join(', ')}`);
     return false;
   }
-  // The tables of the last one are not distributed.
-  const left = ['**/*.slow.test.ts', '**/other-tables.test.ts'].flatMap((files) => ['--exclude', files]);
-  const tests = spawn('node_modules/.bin/vitest', ['run', ...left, suite], {
+  const tests = spawn('node_modules/.bin/vitest', ['run', '--config', 'test/citus/vitest.config.ts', suite], {
     stdio: 'inherit',
-    env: { ...process.env, DATABASE_URL: on.url },
+    env: { ...process.env, DATABASE_URL: on.url, CITUS_SLICE: suite },
   });
   const [code] = await once(tests, 'exit');
   return code === 0;

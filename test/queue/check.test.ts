@@ -11,7 +11,7 @@ import { inspectServer } from '../../src/core/queries/operate/inspect-server.ts'
 import { checkServer } from '../../src/core/queue/check/check-server.ts';
 import { startStandby } from '../faults/standby.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
-import { AS_ON_CITUS } from '../support/citus.ts';
+import { AS_ON_CITUS, ONE_SHARD_AFTER_THE_OTHER } from '../support/citus.ts';
 import { controlStatements } from '../support/control-tables.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
@@ -36,7 +36,7 @@ async function foundAfter(
   let findings: Finding[] | undefined;
   await connection.db
     .transaction(async (tx) => {
-      for (const statement of change.split(';')) {
+      for (const statement of [ONE_SHARD_AFTER_THE_OTHER, ...change.split(';')]) {
         if (statement.trim() !== '') await tx.execute(sql.raw(statement));
       }
       findings = await of.check(tx);
@@ -322,7 +322,8 @@ describe('indexes and constraints', () => {
       await addJob(database.client, { kind: 'twice' });
       await addJob(database.client, { kind: 'twice' });
       const create = database.client`
-        create unique index concurrently queue_jobs_unique_key_idx on queue_jobs (kind) where unique_key is null`;
+        create unique index concurrently queue_jobs_unique_key_idx on queue_jobs (queue, kind)
+          where unique_key is null`;
       await expect(create).rejects.toThrow('could not create unique index');
       const found = (await queue.check(database.db)).find(({ code }) => code === 'index-invalid');
       expect(found).toMatchObject({

@@ -1,4 +1,6 @@
 import postgres from 'postgres';
+import type { QueueTables } from '../../src/core/schema/create-queue-tables.ts';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { readPages } from '../docs/pages.ts';
 
 /** A Citus cluster that tests may use, as `npm run test:citus` is told. */
@@ -22,6 +24,17 @@ export const AS_ON_CITUS = citusCluster()
   : `
   set local allow_system_table_mods = on;
   update pg_extension set extname = 'citus' where extname = 'plpgsql'`;
+
+/** Lets a transaction of a test change tables of a cluster in any way: each shard after the other. Nothing elsewhere. */
+export const ONE_SHARD_AFTER_THE_OTHER = citusCluster()
+  ? "set local citus.multi_shard_modify_mode = 'sequential'"
+  : 'select';
+
+/** The tables with what a worker finds out at its start: whether they lie on Citus. */
+export function onThisServer(tables: QueueTables): QueueTables {
+  if (citusCluster() === undefined) return tables;
+  return inContext(tables, { server: { distributed: true, identified: true } });
+}
 
 /** Which tables a custom migration distributes: those of the queue, of `schema/control`, or of `schema/metrics`. */
 export type CitusTables = 'on Citus' | 'of control tables on Citus' | 'of the table of metrics on Citus';
@@ -74,6 +87,10 @@ export async function distributeDatabase(
       await sql`select citus_add_node(${hostname}, ${Number(port || 5432)})`;
     }
   });
+  // Tests make a database refuse rows by triggers; the tables of the library have none.
+  await using(databaseOn(url, name), (sql) =>
+    sql.unsafe(`alter database ${name} set citus.enable_unsafe_triggers = on`),
+  );
   await migrate(databaseOn(url, name));
   await using(databaseOn(url, name), (sql) => sql.begin((tx) => tx.unsafe(citusMigration('on Citus'))));
 }

@@ -34,7 +34,7 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   browseByRunAtQuery: { refused: ['lateral'], instead: 'browseJobsQuery' },
   findReadEndQuery: { refused: ['lateral'], instead: 'browseJobsQuery' },
   'findReadEndQuery, of a full page': { refused: ['lateral'], instead: 'browseJobsQuery' },
-  findPassedOverQuery: { refused: ['lateral', 'recursive'], instead: 'countJobsQuery' },
+  findPassedOverQuery: { refused: ['lateral', 'recursive'], instead: 'findPassedOverInShardsQuery' },
   'claimJobsQuery, of a small table': { refused: ['beside'], instead: 'claimJobsQuery' },
   checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },

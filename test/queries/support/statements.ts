@@ -40,6 +40,7 @@ import { findBandsQuery } from '../../../src/core/queries/operate/find-bands.ts'
 import { findCauseQuery } from '../../../src/core/queries/operate/find-cause.ts';
 import { findCrewsQuery } from '../../../src/core/queries/operate/find-crews.ts';
 import { findEndedJobsQuery } from '../../../src/core/queries/operate/find-ended-jobs.ts';
+import { findFirstDueQuery } from '../../../src/core/queries/operate/find-first-due.ts';
 import {
   findServedQueuesQuery,
   hasGroupsQuery,
@@ -51,6 +52,7 @@ import { findLiveIdsQuery } from '../../../src/core/queries/operate/find-live-id
 import { countManyQuery, findManyQuery } from '../../../src/core/queries/operate/find-many.ts';
 import { countOfCauseQuery, findOfCauseQuery } from '../../../src/core/queries/operate/find-of-cause.ts';
 import { findPassedOverQuery } from '../../../src/core/queries/operate/find-passed-over.ts';
+import { findPassedOverInShardsQuery } from '../../../src/core/queries/operate/find-passed-over-in-shards.ts';
 import { findPausesQuery } from '../../../src/core/queries/operate/find-pauses.ts';
 import { findSearchEndQuery } from '../../../src/core/queries/operate/find-search-end.ts';
 import { findSilentWorkersQuery } from '../../../src/core/queries/operate/find-silent-workers.ts';
@@ -640,6 +642,8 @@ export function allStatements(
     findDueIdsQuery: findDueIdsQuery(tables, { ...claim, without: [id, id + 1] }),
     findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), { ...claim, without: [id, id + 1] }),
     findPassedOverQuery: findPassedOverQuery(tables, 1_000),
+    findPassedOverInShardsQuery: findPassedOverInShardsQuery(tables, 1_000),
+    findFirstDueQuery: findFirstDueQuery(tables, { queue: text, priority: 5 }),
     findRefusedJobsQuery: findRefusedJobsQuery(tables, { queue: text, ids: [id, id + 1] }),
     tryClaimQuery: tryClaimQuery(tables, { queue: text, ids: [id, id + 1], workerId: id }),
     setAsideJobQuery: setAsideJobQuery(tables, { queue: text, id, error }),

@@ -4,6 +4,7 @@ import { finishJobs } from '../../../src/core/queries/settle/finish-jobs.ts';
 import { claim, tables } from '../../queries/support/jobs.ts';
 
 interface Ending {
+  readonly queue?: string;
   readonly kind?: string;
   readonly state?: FinalState;
   readonly output?: unknown;
@@ -11,17 +12,18 @@ interface Ending {
   readonly limit?: number;
 }
 
-/** Claims jobs of queue `q` as worker 1 (one unless given more) and ends them; answers their ids. */
+/** Claims jobs of queue `q` (unless given another) as worker 1 (one unless given more) and ends them; answers their ids. */
 export async function endJob(
   db: Executor,
-  { kind = 'send-receipt', state = 'completed', output = null, keepResult = true, limit = 1 }: Ending = {},
+  { queue = 'q', kind = 'send-receipt', state = 'completed', ...ending }: Ending = {},
 ): Promise<number[]> {
-  const jobs = await claim(db, { kinds: [kind], limit });
+  const { output = null, keepResult = true, limit = 1 } = ending;
+  const jobs = await claim(db, { queue, kinds: [kind], limit });
   const error = state === 'completed' ? null : { attempt: 1, name: 'Error', message: 'no' };
   const ended = await finishJobs(
     db,
     tables,
-    { queue: 'q', workerId: 1 },
+    { queue, workerId: 1 },
     jobs.map(({ id, fence }) => ({
       id,
       fence,

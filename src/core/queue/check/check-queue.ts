@@ -94,22 +94,19 @@ export async function checkQueue(
     return readable && asked.every(({ name }) => columns.some((column) => column.name === name));
   };
   const onCitus = await isCitus(db, tables);
-  if (onCitus && stateOf(queueJobs).present) findings.push(...(await checkIds(db, tables)));
+  const hasIds = stateOf(queueJobs).columns.some(({ name }) => name === queueJobs.id.name);
+  if (onCitus && hasIds) findings.push(...(await checkIds(db, tables)));
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));
     const { id, queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
     const mayAskKinds =
       mayAsk(queueWorkers, [queueWorkers.kinds]) &&
       mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
-    // On Citus each queue would take statements of its own.
-    if (
-      !onCitus &&
-      mayAskKinds &&
-      mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])
-    ) {
-      findings.push(...(await unservedKinds(db, tables)));
+    if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
+      findings.push(...(await unservedKinds(db, tables, { onCitus })));
       if (mayAsk(queueJobs, [queueJobs.errors])) {
-        findings.push(...(await refusedClaims(db, tables, (name) => limits?.has(name) ?? false)));
+        const isLimited = (name: string) => limits?.has(name) ?? false;
+        findings.push(...(await refusedClaims(db, tables, { onCitus, isLimited })));
       }
     }
     if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {

@@ -1,8 +1,9 @@
+import { countJobs } from '../../queries/operate/count-jobs.ts';
 import { findCrews } from '../../queries/operate/find-crews.ts';
-import { findHeads } from '../../queries/operate/find-heads.ts';
+import { findHeads, type Head } from '../../queries/operate/find-heads.ts';
 import { findPauses } from '../../queries/operate/find-pauses.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Executor } from '../../sql/executor.ts';
+import type { Executor, Runner } from '../../sql/executor.ts';
 import { hasTransactions, withinTime } from '../../sql/within-time.ts';
 import { workersOf } from '../stats/workers-of.ts';
 import type { Finding } from './finding.ts';
@@ -16,14 +17,20 @@ const LIMIT_MS = 2_000;
 /**
  * Due jobs that no registered worker has a handler for. It only reads the job that has waited longest at each
  * priority of each queue, which costs a row or two for each. Claims skip jobs that no worker serves, so such
- * a job ends up at that place. Jobs of groups are left out.
+ * a job ends up at that place. On Citus, where indexes cannot be followed from queue to queue, it counts all
+ * jobs.
  */
-export async function unservedKinds(db: Executor, tables: QueueTables): Promise<Finding[]> {
+export async function unservedKinds(
+  db: Executor,
+  tables: QueueTables,
+  { onCitus }: { readonly onCitus: boolean },
+): Promise<Finding[]> {
+  const look = onCitus ? headsOfAll : findHeads;
   const crews = await findCrews(db, tables);
   const paused = new Set((await findPauses(db, tables)).map(({ queue }) => queue));
   const heads = hasTransactions(db)
-    ? await withinTime(db, tables, LIMIT_MS, ({ runner }) => findHeads(runner, tables, MAX_HEADS))
-    : await findHeads(db, tables, MAX_HEADS);
+    ? await withinTime(db, tables, LIMIT_MS, ({ runner }) => look(runner, tables, MAX_HEADS))
+    : await look(db, tables, MAX_HEADS);
   const found = new Map<string, Finding>();
   for (const { queue, kind, dueMs } of heads ?? []) {
     if (kind === undefined || dueMs < UNSERVED_MS || paused.has(queue)) continue;
@@ -43,4 +50,12 @@ export async function unservedKinds(db: Executor, tables: QueueTables): Promise<
     });
   }
   return [...found.values()];
+}
+
+async function headsOfAll(db: Runner, tables: QueueTables): Promise<Head[]> {
+  return (await countJobs(db, tables)).map(({ queue, kind, oldestDueMs }) => ({
+    queue,
+    kind: oldestDueMs === undefined ? undefined : kind,
+    dueMs: oldestDueMs ?? 0,
+  }));
 }

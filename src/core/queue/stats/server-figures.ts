@@ -6,6 +6,6 @@ import type { ServerVitals } from '../../queries/operate/inspect-vitals.ts';
 export interface ServerFigures {
   readonly server: ServerVitals;
   readonly silent: readonly SilentWorker[];
-  /** `undefined` when that took too long, and on Citus. */
+  /** `undefined` when that took too long. */
   readonly passedOver: readonly PassedOver[] | undefined;
 }

@@ -1,4 +1,5 @@
 import { findPassedOver } from '../../queries/operate/find-passed-over.ts';
+import { findPassedOverInShards } from '../../queries/operate/find-passed-over-in-shards.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectVitals } from '../../queries/operate/inspect-vitals.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
@@ -58,13 +59,13 @@ async function inspect(db: Database, { tables }: QueueOfFigures): Promise<Server
     const read = await withinTime(db, tables, INSPECT_MS, async ({ runner }) => ({
       silent: await findSilentWorkers(runner, tables, SILENT_MS),
       server: await inspectVitals(runner, tables),
-      // There it would take a statement for each shard.
-      passes: !(await isCitus(runner, tables)),
+      look: (await isCitus(runner, tables)) ? findPassedOverInShards : findPassedOver,
     }));
     if (read === undefined) return undefined;
-    const passedOver = read.passes
-      ? await withinTime(db, tables, INSPECT_MS, ({ runner }) => findPassedOver(runner, tables, MAX_BANDS))
-      : [];
+    const { look } = read;
+    const passedOver = await withinTime(db, tables, INSPECT_MS, ({ runner }) =>
+      look(runner, tables, MAX_BANDS),
+    );
     return { ...read, passedOver };
   } catch (error) {
     if (sqlStateOf(error) === INSUFFICIENT_PRIVILEGE) return undefined;
