@@ -2,7 +2,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, createWorker, defineJob, handle, QueueError } from 'drizzle-queue';
 import postgres from 'postgres';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { AS_ON_CITUS, citusCluster } from '../support/citus.ts';
+import { AS_ON_CITUS } from '../support/citus.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -37,14 +37,46 @@ test('a worker that listens asks as often as one that polls, since a notificatio
   expect(sent('pg_postmaster_start_time')).toBeLessThan(12);
 });
 
-// A cluster allows no triggers, and its nodes cannot be stopped by a test.
-describe.skipIf(citusCluster() !== undefined)('a worker does not start, and says why,', () => {
+test('a row that a transaction of the app has locked holds up no other, though no wait can be brief there', async () => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let running = 0;
+  const held = defineJob('held', { queue: 'held', maxAttempts: 1 });
+  const worker = createWorker(database.db, {
+    queue,
+    queues: { held: { concurrency: 1 } },
+    handlers: [
+      handle(held, async () => {
+        running++;
+        await released;
+      }),
+    ],
+  });
+  onTestFinished(() => worker.stop());
+  const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+  const [first = 0, ...others] = (await queue.enqueueMany(database.db, held, [{}, {}, {}])).map(
+    ({ id }) => id,
+  );
+  await worker.start();
+  await until(() => running === 1);
+  await database.client.begin(async (tx) => {
+    await tx`select from queue_jobs where queue = 'held' and id = ${first} for update`;
+    release();
+    for (const id of others) await until(async () => (await stateOf(id)) === 'completed');
+    expect(await stateOf(first)).toBe('running');
+  });
+  await until(async () => (await stateOf(first)) === 'completed');
+});
+
+describe('a worker does not start, and says why,', () => {
   test('while a node is down, because it cannot register', async () => {
     const message = 'connection to the remote node postgres@node2:5432 failed';
     await database.client.unsafe(`
       create function refuse() returns trigger language plpgsql as
-        $$ begin raise exception '${message}' using errcode = 'connection_failure'; end $$;
-      create trigger refuse before insert on queue_workers execute function refuse()`);
+        $$ begin raise exception '${message}' using errcode = 'connection_failure'; end $$`);
+    await database.client`create trigger refuse before insert on queue_workers execute function refuse()`;
     const worker = createWorker(database.db, { queue, handlers });
     onTestFinished(() => worker.stop());
     const refused = worker.start();

@@ -18,7 +18,7 @@ const BRIEFLY = '100ms';
  * triggers and foreign keys of the app may lock further rows.
  *
  * On Citus it would limit nothing on the nodes that wait, and Citus fails where a volatile function stands
- * beside locked rows. There `briefly` waits as long as it takes.
+ * beside locked rows. There `briefly` waits as long as it takes, so writes about held jobs `skip` instead.
  */
 export function lockPatience(tables: QueueTables, locks: RowLocks): SQL {
   return locks === 'wait' || isDistributed(tables)

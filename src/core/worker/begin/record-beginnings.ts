@@ -8,6 +8,7 @@ import {
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { HeldJob, Holder } from '../../sql/fence.ts';
 import { isDistributed } from '../../sql/statement-context.ts';
+import { sleep } from '../../time/sleep.ts';
 import { isAboutLocks } from '../base/refusal.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
 
@@ -24,6 +25,10 @@ export interface RecordManner {
   /** Where many groups follow each other: whether their statement may keep its plan. */
   readonly size: TableSize;
 }
+
+/** As long as a brief wait is elsewhere. */
+const MAX_TURNS = 5;
+const TURN_MS = 25;
 
 /** A small table may grow. */
 const SMALL_MS = 10_000;
@@ -42,7 +47,7 @@ export class TableSize {
 }
 
 /**
- * Records that jobs are about to begin. A locked row costs the others one statement more.
+ * Records that jobs are about to begin. A locked row costs the others one statement more, on Citus none.
  * @param stopping once aborted, the jobs count as locked after a lock: all are given back
  * @param manner without it, the record is on the server's disk at once
  * @throws what the database says
@@ -54,6 +59,7 @@ export async function recordBeginnings(
   manner?: RecordManner,
 ): Promise<Begun> {
   const { runner, tables, holder } = options;
+  if (isDistributed(tables)) return await beginInTurns(options, jobs, stopping);
   try {
     return { begun: await begin(options, jobs, manner), locked: new Set() };
   } catch (error) {
@@ -64,13 +70,35 @@ export async function recordBeginnings(
   }
 }
 
+/**
+ * The same on Citus, where no wait for a lock can be made brief. A claim of another worker locks for a moment
+ * what this one has just claimed, so locked rows are tried again before they count as locked.
+ */
+async function beginInTurns(
+  { runner, tables, holder }: RecordOptions,
+  jobs: readonly HeldJob[],
+  stopping: AbortSignal,
+): Promise<Begun> {
+  const begun = new Set<number>();
+  let left = jobs;
+  for (let turn = 1; ; turn++) {
+    const free = await beginFreeJobs(runner, tables, holder, left);
+    for (const id of free.begun) begun.add(id);
+    left = left.filter(({ id }) => free.locked.has(id));
+    if (left.length === 0 || turn === MAX_TURNS || stopping.aborted) {
+      return { begun, locked: new Set(left.map(({ id }) => id)) };
+    }
+    await sleep(TURN_MS, stopping);
+  }
+}
+
 async function begin(
   { runner, tables, holder }: RecordOptions,
   jobs: readonly HeldJob[],
   manner: RecordManner | undefined,
 ): Promise<ReadonlySet<number>> {
   const options = { locks: 'briefly', onDisk: manner?.onDisk ?? 'now' } as const;
-  const keeps = manner?.onDisk === 'soon' && runner.prepares === true && !isDistributed(tables);
+  const keeps = manner?.onDisk === 'soon' && runner.prepares === true;
   if (keeps && manner.size.mayBeLarge) {
     const begun = await beginInLargeTable(runner, tables, holder, jobs, options);
     if (begun !== undefined) return begun;

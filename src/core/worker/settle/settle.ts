@@ -3,6 +3,7 @@ import { isPoolEnded } from '../../drivers/ended-pool.ts';
 import type { Transition } from '../../job/transition.ts';
 import { nextTurn } from '../../runtime.ts';
 import type { HeldJob } from '../../sql/fence.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
 import { isAboutLocks, isAboutTheServer } from '../base/refusal.ts';
@@ -133,7 +134,9 @@ export class Settler {
   /** Never rejects: what cannot be written now goes on beside the batches. */
   async #write(batch: readonly PendingSettlement[]): Promise<void> {
     try {
-      this.#keepLocked(await this.#repeat(batch, 'briefly'));
+      // On Citus no wait for a lock can be made brief.
+      const locks = isDistributed(this.#options.tables) ? 'skip' : 'briefly';
+      this.#keepLocked(await this.#repeat(batch, locks));
     } catch (error) {
       if (isAboutLocks(error)) await this.#writeBeside(batch);
       else this.#refuse(batch, error);
