@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable, pgSchema } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, type Finding, type FindingCode, limitsIn } from 'drizzle-queue';
+import { createQueue, type Finding, type FindingCode, limitsIn, workflowsIn } from 'drizzle-queue';
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
+import * as workflows from 'drizzle-queue/schema/workflows';
 import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { inspectServer } from '../../src/core/queries/operate/inspect-server.ts';
@@ -12,7 +13,7 @@ import { checkServer } from '../../src/core/queue/check/check-server.ts';
 import { startStandby } from '../faults/standby.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
 import { AS_ON_CITUS, ONE_SHARD_AFTER_THE_OTHER } from '../support/citus.ts';
-import { controlStatements } from '../support/control-tables.ts';
+import { controlStatements, workflowsStatements } from '../support/control-tables.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -397,6 +398,22 @@ describe('upkeep', () => {
     expect(codes(await foundAfter(change, { with: plain }))).not.toContain('groups-on-citus');
   });
 
+  test('workflows on Citus, which refuses their statements; and their tables, anywhere', async () => {
+    const working = createQueue({ workflows: workflowsIn(workflows) });
+    expect((await working.check(database.db)).filter(({ code }) => code === 'tables-missing')).toMatchObject([
+      { severity: 'error', message: expect.stringContaining('"queue_tallies" do not exist, so no workflow') },
+    ]);
+    const change = `${TUNED} ${(await workflowsStatements()).join(';')}; ${AS_ON_CITUS}`;
+    expect(await foundAfter(change, { with: working })).toMatchObject([
+      {
+        code: 'workflows-on-citus',
+        severity: 'error',
+        message: expect.stringContaining('Citus refuses the statements that receive their signals'),
+      },
+    ]);
+    expect(codes(await foundAfter(change))).not.toContain('workflows-on-citus');
+  });
+
   test('ids on a node of Citus that JavaScript cannot hold', async () => {
     const of = (groupId: number) => {
       const first = BigInt(groupId) * 2n ** 48n + 1n;
@@ -506,6 +523,7 @@ test('every finding has an entry in the guide', async () => {
     'column-missing': true,
     'column-unexpected': true,
     'groups-on-citus': true,
+    'workflows-on-citus': true,
     'groups-stopped': true,
     'groups-undeclared': true,
     'ids-too-large': true,

@@ -49,6 +49,7 @@ import { signalToStore } from './job/signal-value.ts';
 import type { Step } from './job/step.ts';
 import { MailboxFullError } from './job/step-errors.ts';
 import type { StepObserver } from './job/step-observer.ts';
+import { WITHOUT_WORKFLOWS, WORKFLOWS_ON_CITUS } from './on-citus.ts';
 import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
 import { sendSignal } from './queries/send-signal.ts';
@@ -107,10 +108,6 @@ export interface StepAdded {
   readonly db: unknown;
   readonly context: StepContext<this['db']>;
 }
-
-const ON_CITUS =
-  'Workflows are not supported on Citus: their statements have not been tried there. Give createQueue no ' +
-  'workflows there, or put the tables of this queue into a database without Citus';
 
 const OPTIONS = namesOf<SignalOptions>({ key: true });
 
@@ -506,7 +503,7 @@ export class Workflows implements ContextFeature {
 
   /** @internal */
   forWorker({ statements, tables, events, wake }: FeatureContext): ContextInWorker {
-    if (isDistributed(tables)) throw new QueueError(ON_CITUS);
+    if (isDistributed(tables)) throw new QueueError(`${WORKFLOWS_ON_CITUS}. ${WITHOUT_WORKFLOWS}`);
     const all = this.#all(tables);
     const retries = new Retries();
     const questions = statements.of('settlements');

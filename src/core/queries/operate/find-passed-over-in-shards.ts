@@ -14,7 +14,7 @@ const MAX_HEADS = 100;
  * Does on Citus what `findPassedOver` does elsewhere: there the index cannot be followed from queue to queue,
  * so each shard reads all its jobs, as it does to count them.
  *
- * **Under concurrency.** Plain reads of one snapshot each. A job that was claimed between the two is not told of.
+ * **Under concurrency.** Plain reads of one snapshot each. A job that is claimed between two is not told of.
  */
 export async function findPassedOverInShards(
   db: Runner,

@@ -95,6 +95,7 @@ export async function checkQueue(
   };
   const onCitus = await isCitus(db, tables);
   const hasIds = stateOf(queueJobs).columns.some(({ name }) => name === queueJobs.id.name);
+  if (onCitus) findings.push(...features.flatMap(({ onCitus: found }) => found ?? []));
   if (onCitus && hasIds) findings.push(...(await checkIds(db, tables)));
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));

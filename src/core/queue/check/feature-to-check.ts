@@ -7,4 +7,6 @@ export interface FeatureToCheck {
   readonly tables: readonly PgTable[];
   /** What is wrong where some of them are not there. */
   missing(absent: readonly PgTable[]): Finding;
+  /** Where Citus refuses what it sends. @default nothing is wrong there */
+  readonly onCitus?: Finding | undefined;
 }

@@ -24,7 +24,8 @@ export type FindingCode =
   | 'single-connection'
   | 'tables-elsewhere'
   | 'tables-missing'
-  | 'worker-silent';
+  | 'worker-silent'
+  | 'workflows-on-citus';
 
 /** A problem or advice that {@link Queue.check} has found. */
 export interface Finding {

@@ -1,0 +1,32 @@
+import type { PgTable } from 'drizzle-orm/pg-core';
+import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
+import { type Finding, MIGRATE } from '../../core/queue/check/finding.ts';
+import { quotedName } from '../../core/sql/quoted-name.ts';
+import { WITHOUT_WORKFLOWS, WORKFLOWS_ON_CITUS } from './on-citus.ts';
+import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
+
+/** What `queue.check` looks for where the queue has workflows. */
+export function workflowsToCheck(tables: TablesOfWorkflows): FeatureToCheck {
+  return {
+    tables: Object.values(tables),
+    missing: missingWorkflows,
+    onCitus: {
+      code: 'workflows-on-citus',
+      severity: 'error',
+      message: WORKFLOWS_ON_CITUS,
+      fix: WITHOUT_WORKFLOWS,
+    },
+  };
+}
+
+function missingWorkflows(absent: readonly PgTable[]): Finding {
+  const names = absent.map(quotedName).join(', ');
+  return {
+    code: 'tables-missing',
+    severity: 'error',
+    message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no workflow can run`,
+    fix:
+      `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
+      `\`export * from '${WORKFLOWS_ENTRY}'\` at its top level`,
+  };
+}
