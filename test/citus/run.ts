@@ -10,7 +10,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type CitusCluster, citusCluster } from '../support/citus.ts';
-import { tryStatements } from './try-statements.ts';
+import { type Tried, tryStatements } from './try-statements.ts';
 
 const SUITES: Readonly<Record<string, string>> = {
   drivers: 'test/integration/drivers.test.ts',
@@ -46,13 +46,26 @@ async function run(slice: string, on: CitusCluster): Promise<boolean> {
   return code === 0;
 }
 
-/** Prints which statements the cluster takes. */
+/** Prints which statements the cluster takes, of those that it is sent and of those that it is not. */
 async function showStatements(on: CitusCluster): Promise<boolean> {
   const tried = await tryStatements(on);
-  const refused = tried.filter(({ refusal }) => refusal !== undefined);
-  for (const { name, refusal } of tried)
-    console.log(`${refusal === undefined ? 'works   ' : 'refused '} ${name}`);
-  for (const { name, refusal } of refused) console.log(`\n${name}:\n  ${refusal}`);
-  console.log(`\n${tried.length} statements, of which ${refused.length} are refused`);
-  return refused.length === 0;
+  const parts = [
+    { title: 'sent to a cluster', of: tried.filter(({ instead }) => instead === undefined) },
+    { title: 'never sent there', of: tried.filter(({ instead }) => instead !== undefined) },
+  ];
+  for (const { title, of } of parts) {
+    console.log(`\nStatements that are ${title}:\n`);
+    for (const { name, instead, refusal } of of) {
+      console.log(`${refusal === undefined ? 'works   ' : 'refused '} ${name}`);
+      if (refusal !== undefined) console.log(`           ${refusal.split('\n', 1)}`);
+      if (instead !== undefined) console.log(`           instead: ${instead}`);
+    }
+  }
+  const refusedOf = (of: readonly Tried[]) => of.filter(({ refusal }) => refusal !== undefined).length;
+  const [sent = [], kept = []] = parts.map(({ of }) => of);
+  console.log(
+    `\n${sent.length} statements are sent, of which ${refusedOf(sent)} are refused; ` +
+      `of ${kept.length} that are not sent ${refusedOf(kept)} are`,
+  );
+  return refusedOf(sent) === 0;
 }

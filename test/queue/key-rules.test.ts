@@ -326,20 +326,22 @@ describe('throttle', () => {
       limits: limitsIn(control, { q: { groups: {} } }),
       keys: control.queueKeys,
     });
-    const notedOfSecond = async (trailing: boolean): Promise<number> => {
-      const options = { throttle: { ...throttle, trailing }, group: 'a' };
-      await grouped.enqueue(database.db, sync, 1, options);
+    const notedOfSecond = async (enqueue: () => Promise<unknown>): Promise<number> => {
+      await enqueue();
       await database.client`delete from queue_notes`;
-      await grouped.enqueue(database.db, sync, 1, options);
+      await enqueue();
       return (await database.client`select from queue_notes`).length;
     };
 
     test('notes only what is enqueued', async () => {
-      expect(await notedOfSecond(false)).toBe(0);
+      const enqueue = () => grouped.enqueue(database.db, sync, 1, { throttle, group: 'a' });
+      expect(await notedOfSecond(enqueue)).toBe(0);
     });
 
     test('trailing, notes what is enqueued for the next window', async () => {
-      expect(await notedOfSecond(true)).toBe(1);
+      const trailing = { ...throttle, trailing: true } as const;
+      const enqueue = () => grouped.enqueue(database.db, sync, 1, { throttle: trailing, group: 'a' });
+      expect(await notedOfSecond(enqueue)).toBe(1);
     });
   });
 

@@ -4,6 +4,7 @@ import { queueJobs } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
+import { waitingFor } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -106,7 +107,7 @@ describe('when connections break', () => {
     await database.client`
       update queue_jobs set attempt = 1, fence = fence + 1, worker_id = ${lostBy}, claimed_at = now() where id = ${id}`;
     await database.db.transaction(async (tx) => {
-      await tx.execute(`select from queue_jobs where id = ${id} for update`);
+      await tx.execute(`select from queue_jobs where queue = 'default' and id = ${id} for update`);
       stopping = worker.stop();
       // Once: the next try is on a connection that lives.
       await breakStatement('attempt = j.attempt - 1');
@@ -121,9 +122,8 @@ describe('when connections break', () => {
 async function breakStatement(text: string): Promise<void> {
   // Not in the transaction that holds the lock: there the activity is as it was at its first look.
   await until(async () => {
-    const ended = await database.client`
-      select pg_terminate_backend(pid, 10000) from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`;
-    return ended.length > 0;
+    const waiting = await waitingFor(database.client, text);
+    for (const pid of waiting) await database.client`select pg_terminate_backend(${pid}::int4, 10000)`;
+    return waiting.length > 0;
   });
 }

@@ -143,8 +143,8 @@ describe('stop', () => {
     onTestFinished(() => client.end({ timeout: 1 }));
     await database.client.unsafe(`
       create function refuse() returns trigger language plpgsql as
-        $$ begin raise exception 'refused' using errcode = '23514'; end $$;
-      create trigger refuse before delete on queue_jobs for each row execute function refuse()`);
+        $$ begin raise exception 'refused' using errcode = '23514'; end $$`);
+    await database.client`create trigger refuse before delete on queue_jobs for each row execute function refuse()`;
     onTestFinished(async () => void (await database.client.unsafe('drop function refuse cascade')));
     const worker = createWorker(drizzle({ client }), { queue, handlers: [handle(sleep, () => {})] });
     const { id } = await queue.enqueue(database.db, sleep, undefined, { maxAttempts: 1 });
@@ -173,7 +173,7 @@ describe('stop', () => {
       async () => (await database.client`select from queue_jobs where worker_id is null`).length === 0,
     );
     await app.client`begin`;
-    await app.client`select from queue_jobs where id = ${locked} for update`;
+    await app.client`select from queue_jobs where queue = 'default' and id = ${locked} for update`;
     const startMs = performance.now();
     await worker.stop();
     expect(performance.now() - startMs).toBeLessThan(5_000);

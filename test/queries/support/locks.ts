@@ -34,6 +34,22 @@ export async function untilBlocked({ client }: Connection, waiting: Backend): Pr
   });
 }
 
+/** The process ids of connections of this database that wait for a lock with a statement in which a text occurs. */
+export async function waitingFor(client: Connection['client'], text: string): Promise<number[]> {
+  const pattern = `%${text}%`;
+  // On a cluster it may wait on another node.
+  const elsewhere =
+    citusCluster() === undefined
+      ? client``
+      : client`
+        union select (waiting_gpid % 10000000000)::int4 from citus_lock_waits
+        where blocked_statement like ${pattern}`;
+  const rows = await client<{ pid: number }[]>`
+    select pid from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like ${pattern} ${elsewhere}`;
+  return rows.map(({ pid }) => pid);
+}
+
 export type IsolationLevel = 'read committed' | 'repeatable read' | 'serializable';
 
 /** Begins a transaction on a single connection; the test ends it. */

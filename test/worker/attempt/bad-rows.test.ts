@@ -6,6 +6,7 @@ import { Retries } from '../../../src/core/time/retries.ts';
 import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import { Settler } from '../../../src/core/worker/settle/settle.ts';
 import { addJobs, clearTables, tables } from '../../queries/support/jobs.ts';
+import { citusCluster } from '../../support/citus.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -92,9 +93,9 @@ describe('a row that the database refuses', () => {
     const bad = answers.flatMap((answer, index) =>
       answer.status === 'rejected' ? [[index, answer.reason]] : [],
     );
-    expect(bad).toEqual([
-      [13, expect.objectContaining({ cause: expect.objectContaining({ code: sqlState }) })],
-    ]);
+    // A cluster copies results to their shards, and hides why one of these refuses a row.
+    const code = citusCluster() === undefined ? sqlState : 'XX000';
+    expect(bad).toEqual([[13, expect.objectContaining({ cause: expect.objectContaining({ code }) })]]);
     expect(
       answers.filter((answer) => answer.status === 'fulfilled' && answer.value === 'written'),
     ).toHaveLength(999);

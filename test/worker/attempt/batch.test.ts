@@ -198,7 +198,9 @@ describe('jobs gather', () => {
     await enqueue(index, 60);
     await enqueue(score, 60);
     // Of both in turns.
-    await database.client`update queue_jobs set run_at = now() - interval '1 minute' + ((payload ->> 'n') || ' ms')::interval`;
+    await database.client`
+      update queue_jobs set run_at =
+        to_timestamp(extract(epoch from now())::float8 - 60 + (payload ->> 'n')::float8 / 1000)`;
     const sizes: string[] = [];
     const worker = startWorker({
       queues: { default: { concurrency: 1 } },
@@ -716,10 +718,11 @@ describe('last attempts', () => {
             raise exception 'not this one';
           end if;
           return new;
-        end $$;
-      create trigger refuse before update on queue_jobs for each row execute function refuse()`);
+        end $$`);
+    await database.client`create trigger refuse before update on queue_jobs for each row execute function refuse()`;
     onTestFinished(async () => {
-      await database.client.unsafe('drop trigger refuse on queue_jobs; drop function refuse()');
+      await database.client`drop trigger refuse on queue_jobs`;
+      await database.client`drop function refuse()`;
     });
     const ids = (await queue.enqueueMany(database.db, once, entries(5))).map(({ id }) => id);
     const seen: number[][] = [];
@@ -752,7 +755,7 @@ describe('last attempts', () => {
     await worker.start();
     await until(async () => (await statesOf(ids)).every((state) => state === 'running'));
     await database.client.begin(async (sql) => {
-      await sql`select from queue_jobs where id = ${ids[0] ?? 0} for update`;
+      await sql`select from queue_jobs where queue = 'default' and id = ${ids[0] ?? 0} for update`;
       await queue.enqueue(database.db, once, { n: 2 });
       await until(() => seen.length === 1);
     });

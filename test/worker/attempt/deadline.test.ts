@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
-const anHourPasses = () => database.client`update queue_jobs set created_at = created_at - interval '1 hour'`;
+const anHourPasses = () => database.client`update queue_jobs set created_at = now() - interval '1 hour'`;
 
 async function start(handlers: Parameters<typeof createWorker>[1]['handlers']): Promise<Worker> {
   worker = createWorker(database.db, { queue, handlers, log: false });
@@ -121,7 +121,7 @@ describe('deadlineMs', () => {
     const ids = (await queue.enqueueMany(database.db, late, entries)).map(({ id }) => Number(id));
     const [old = 0, ...others] = ids;
     await database.client`
-      update queue_jobs set created_at = created_at - interval '1 hour' where id = ${old}`;
+      update queue_jobs set created_at = now() - interval '1 hour' where id = ${old}`;
     await start(handlers);
     await until(async () => (await stateOf(old)) === 'discarded');
     for (const id of others) await until(async () => (await stateOf(id)) === 'completed');

@@ -14,6 +14,7 @@ import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import { Settler } from '../../../src/core/worker/settle/settle.ts';
 import { addJobs, clearTables, resultRow, tables } from '../../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from '../../queries/support/locks.ts';
+import { onThisServer } from '../../support/citus.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -38,7 +39,7 @@ beforeEach(() => clearTables(database.client));
 function newSettler(): Settler {
   return new Settler({
     db: database.db,
-    tables,
+    tables: onThisServer(tables),
     holder: { queue: 'q', workerId: 1 },
     events: new WorkerEmitter(),
     retries: new Retries(),
@@ -134,8 +135,8 @@ describe('jobs whose rows a transaction of the app has locked', () => {
     const [app] = await twoBackends(database);
     const [taken, kept] = await addJobs(database.client, [{ workerId: 1 }, { workerId: 1 }]);
     await begin(app);
-    await app.client`delete from queue_jobs where id = ${taken}`;
-    await app.client`select from queue_jobs where id = ${kept} for update`;
+    await app.client`delete from queue_jobs where queue = 'q' and id = ${taken}`;
+    await app.client`select from queue_jobs where queue = 'q' and id = ${kept} for update`;
     const settler = newSettler();
     const answers = [taken, kept].map((id) => settler.settle({ id, fence: 0, transition: finish }));
     // Beside them, one that is free.
@@ -150,7 +151,7 @@ describe('jobs whose rows a transaction of the app has locked', () => {
     const [app] = await twoBackends(database);
     const [id] = await addJobs(database.client, [{ workerId: 1 }]);
     await begin(app);
-    await app.client`select from queue_jobs where id = ${id} for key share`;
+    await app.client`select from queue_jobs where queue = 'q' and id = ${id} for key share`;
     const settler = newSettler();
     const answer = settler.settle({ id, fence: 0, transition: finish });
     const [free] = await addJobs(database.client, [{ workerId: 1 }]);

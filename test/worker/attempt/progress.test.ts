@@ -147,7 +147,7 @@ describe('job.progress', () => {
     const { jobs } = await running(2);
     const [locked, free] = jobs;
     await database.client.begin(async (tx) => {
-      await tx`select from queue_jobs where id = ${locked?.id ?? 0} for update`;
+      await tx`select from queue_jobs where queue = 'default' and id = ${locked?.id ?? 0} for update`;
       locked?.progress('a');
       free?.progress('b');
       await until(async () => (await shown({ id: free?.id ?? 0 })) === 'b');

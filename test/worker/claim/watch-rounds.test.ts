@@ -4,6 +4,7 @@ import type { Runner } from '../../../src/core/sql/executor.ts';
 import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import { type IdleQueue, Watch } from '../../../src/core/worker/claim/watch.ts';
 import { tables } from '../../queries/support/jobs.ts';
+import { onThisServer } from '../../support/citus.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -14,7 +15,7 @@ function watching(intervalMs: number, runner: Runner = database.db) {
   const seen = { rounds: 0 };
   const watch = new Watch({
     runner,
-    tables,
+    tables: onThisServer(tables),
     kinds: ['kind'],
     intervalMs: () => {
       seen.rounds++;

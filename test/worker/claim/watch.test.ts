@@ -12,7 +12,6 @@ import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Condition } from '../../../src/core/time/condition.ts';
 import { HotPolling } from '../../../src/core/worker/claim/hot-polling.ts';
-import { citusCluster } from '../../support/citus.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -52,8 +51,7 @@ async function idleWorker(queues: number, listen: boolean) {
   };
 }
 
-// On Citus it asks for each queue, and as one that polls.
-describe.skipIf(citusCluster() !== undefined)('an idle worker', () => {
+describe('an idle worker', () => {
   test.each([1, 50])('that listens asks about once a second, for %i queues', async (queues) => {
     const { statements, stop } = await idleWorker(queues, true);
     const startMs = performance.now();

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { waitingFor } from '../../queries/support/locks.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { registered } from './registered.ts';
@@ -53,8 +54,6 @@ test('a look that was late ends a standstill also where it tells of a session th
 });
 
 async function waitsForLock(): Promise<'waits' | undefined> {
-  const rows = await database.client`
-    select from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query like '%queue_workers%'`;
+  const rows = await waitingFor(database.client, 'queue_workers');
   return rows.length > 0 ? 'waits' : undefined;
 }

@@ -20,7 +20,6 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { requestCancel } from '../../../src/core/queries/operate/request-cancel.ts';
 import { removeWorker } from '../../../src/core/queries/presence/remove-worker.ts';
 import { tables } from '../../queries/support/jobs.ts';
-import { citusCluster } from '../../support/citus.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -414,26 +413,22 @@ test('of many jobs that end while they are cancelled, each ends once, and as its
   }
 });
 
-// On Citus it asks as one that polls.
-test.skipIf(citusCluster() !== undefined)(
-  'a worker without running jobs asks for pauses alone, seldom when it listens',
-  async () => {
-    const statements: string[] = [];
-    const client = postgres(database.url, { max: 4, debug: (_, text) => statements.push(text) });
-    const worker = createWorker(drizzle({ client }), { queue, handlers: [handle(work, () => {})] });
-    onTestFinished(async () => {
-      await worker.stop();
-      await client.end();
-    });
-    const listening = nextEvent(worker, 'listening');
-    await worker.start();
-    await listening;
-    const looks = () => statements.filter((text) => text.includes('queue_pauses'));
-    const before = looks().length;
-    const startMs = performance.now();
-    await until(() => looks().length >= before + 2);
-    // Two looks, at least 3.75 seconds apart; one may have been about to come.
-    expect(performance.now() - startMs).toBeGreaterThan(3_500);
-    expect(looks().slice(before).join()).not.toContain('queue_jobs');
-  },
-);
+test('a worker without running jobs asks for pauses alone, seldom when it listens', async () => {
+  const statements: string[] = [];
+  const client = postgres(database.url, { max: 4, debug: (_, text) => statements.push(text) });
+  const worker = createWorker(drizzle({ client }), { queue, handlers: [handle(work, () => {})] });
+  onTestFinished(async () => {
+    await worker.stop();
+    await client.end();
+  });
+  const listening = nextEvent(worker, 'listening');
+  await worker.start();
+  await listening;
+  const looks = () => statements.filter((text) => text.includes('queue_pauses'));
+  const before = looks().length;
+  const startMs = performance.now();
+  await until(() => looks().length >= before + 2);
+  // Two looks, at least 3.75 seconds apart; one may have been about to come.
+  expect(performance.now() - startMs).toBeGreaterThan(3_500);
+  expect(looks().slice(before).join()).not.toContain('queue_jobs');
+});
