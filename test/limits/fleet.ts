@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { QueueLimits, WorkerOptions } from 'drizzle-queue';
 import { bundleWorker } from '../faults/bundle-worker.ts';
 import type { UsedTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 import { startProcess, type WorkerProcess } from '../worker/worker-process.ts';
 
 /** What the processes of a fleet do. */
@@ -156,12 +157,14 @@ export class Fleet {
 
   /**
    * Kills and replaces one after the other until `over` says so, and stops or freezes some beside: of five, three die, one leaves, and one
-   * sleeps for up to `napMs`.
+   * sleeps for up to `napMs`. Most of them always claim: where a new process takes long to start, it waits for that.
    */
   async disturb(over: () => boolean, everyMs: number, napMs: number): Promise<void> {
+    const most = this.size / 2;
     const underWay = new Set<Promise<void>>();
     for (let turn = 0; !over(); turn++) {
       await delay(everyMs * (0.5 + Math.random()));
+      await until(() => over() || this.size > most);
       if (over()) break;
       if (turn % 5 === 1) underWay.add(this.leave().then(() => this.start(1)));
       else if (turn % 5 === 3) underWay.add(this.nap(napMs * (0.2 + 0.8 * Math.random())));
