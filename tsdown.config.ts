@@ -68,9 +68,7 @@ const chunkFile = ({ name, moduleIds }: Rolldown.PreRenderedChunk, format: strin
   const code = format === 'cjs' ? 'cjs' : 'js';
   if (!name.endsWith('.d')) return `chunks/${name}.${code}`;
   const [, file = ''] = /\/(src\/.+)\.d\.ts$/.exec(moduleIds.at(-1) ?? '') ?? [];
-  // The bundler names what the workers share with others after whichever module comes last.
-  const isOfWorkers = moduleIds.some((id) => id.endsWith('/src/core/worker/worker.d.ts'));
-  const module = entryOf(`${file}.ts`) ?? (isOfWorkers ? 'worker' : name.slice(0, -'.d'.length));
+  const module = entryOf(`${file}.ts`) ?? name.slice(0, -'.d'.length);
   return `chunks/${module}.d.${code.replace('js', 'ts')}`;
 };
 

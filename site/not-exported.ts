@@ -11,7 +11,6 @@ export const NOT_EXPORTED = [
   'DebounceOptions',
   'FinalOutcomeRecord',
   'FinishedFields',
-  'GroupRecord',
   'JobSettings',
   'LiveFields',
   'MakeQueueLimiting',

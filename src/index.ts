@@ -27,7 +27,19 @@ export type {
   Throttle,
 } from './core/job/enqueue-options.ts';
 // Work
-export { type Cancel, cancel, type Fail, fail, type Snooze, snooze } from './core/job/outcome.ts';
+export {
+  type Cancel,
+  cancel,
+  type Fail,
+  fail,
+  isCancel,
+  isFail,
+  isSnooze,
+  isWait,
+  type Snooze,
+  snooze,
+  type Wait,
+} from './core/job/outcome.ts';
 export { type StandardSchema, type Unvalidated, unvalidated } from './core/job/standard-schema.ts';
 export type { PausedQueue } from './core/queries/operate/find-pauses.ts';
 export type { RedriveResult } from './core/queries/operate/redrive-jobs.ts';
@@ -148,6 +160,7 @@ export type { FlowFilter, FlowList, FlowState, ListedFlow } from './features/bat
 export type { FlowRecord } from './features/batches/queries/find-flow.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
+export type { GroupRecord } from './features/limits/list-groups.ts';
 export type { LimitName, QueueName } from './features/limits/settings/limit-name.ts';
 export type { LimitOverride, LimitRecord } from './features/limits/settings/limit-record.ts';
 // Limit

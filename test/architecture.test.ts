@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** A part of `src`: a folder, or the files at its top that belong together. */
 interface Part {
   readonly files: RegExp;
-  /** The parts that it may import beside itself. */
+  /** The parts that it may import beside itself; `public` are the {@link PUBLIC} files. */
   readonly parts: readonly string[];
   /** The packages that it may import. */
   readonly packages: RegExp;
@@ -18,6 +18,15 @@ interface Part {
 }
 
 const NOTHING = /^$/;
+/** What apps import, and what an entry may take as they do: `public` in the list of its parts. */
+const PUBLIC: readonly string[] = [
+  'index.ts',
+  'core/schema/index.ts',
+  'features/control/index.ts',
+  'features/metrics/schema/index.ts',
+  'features/workflows/schema/index.ts',
+  'skip-locked/index.ts',
+];
 /** Never a driver's subpath: it would load that driver. */
 const DRIZZLE = /^drizzle-orm(\/(version|(pg-core|query-builders)(\/.+)?))?$/;
 
@@ -164,13 +173,13 @@ const parts: Readonly<Record<string, Part>> = {
   },
   'entries/testing': {
     files: /^entries\/testing\//,
-    parts: ['errors', 'core', 'features'],
+    parts: ['public', 'internal'],
     packages: new RegExp(`${DRIZZLE.source}|^drizzle-orm/pglite$|^@electric-sql/pglite$`),
     reason: "an entry of its own, for tests: nothing else may load it, and PGlite is the app's, if it has it",
   },
   'entries/opentelemetry': {
     files: /^entries\/opentelemetry\//,
-    parts: ['core/job', 'entry'],
+    parts: ['public', 'internal'],
     packages: /^@opentelemetry\/api$/,
     reason: 'an entry of its own over the public API: only who traces loads it, and its peer with it',
   },
@@ -188,55 +197,32 @@ const parts: Readonly<Record<string, Part>> = {
   },
   'entries/filter': {
     files: /^entries\/filter\//,
-    parts: ['core/job', 'core/schema', 'core/sql', 'core/queries'],
+    parts: ['public', 'internal'],
     packages: NOTHING,
     reason: 'the one language in which people name jobs, in the dashboard and the command line',
   },
   'entries/dashboard': {
     files: /^entries\/dashboard\//,
-    parts: [
-      'errors',
-      'core/schema',
-      'core/job',
-      'core/sql',
-      'core/queries',
-      'core/queue',
-      'features/limits',
-      'features/metrics',
-      'features/schedules',
-      'features/workflows',
-      'entries/filter',
-      'entries/dashboard/assets/bundled',
-    ],
+    parts: ['public', 'internal', 'entries/filter', 'entries/dashboard/assets/bundled'],
     packages: /^(drizzle-orm|hono(\/.+)?)$/,
     reason: 'an entry of its own, which nothing else imports: a queue without a dashboard has none of it',
   },
   'entries/import': {
     files: /^entries\/import\//,
-    parts: [
-      'errors',
-      'core/schema',
-      'core/job',
-      'core/sql',
-      'core/queries',
-      'core/time',
-      'core/queue',
-      'features/limits',
-      'entry',
-    ],
+    parts: ['public', 'internal'],
     // What is said to the tables of others is not ours to test for Citus, and stands beside what reads it.
     packages: DRIZZLE,
     reason: 'an entry of its own, which nothing else loads: the systems are named here and nowhere else',
   },
   'entries/shards': {
     files: /^entries\/shards\//,
-    parts: ['errors', 'core/runtime', 'core/schema', 'core/job', 'core/time', 'core/worker', 'entry'],
+    parts: ['public', 'internal'],
     packages: NOTHING,
     reason: 'an entry of its own over workers of one database: nothing of the core knows of several',
   },
   'entries/config': {
     files: /^entries\/config\//,
-    parts: ['core/schema', 'entries/dashboard', 'entries/import', 'entries/shards', 'entry'],
+    parts: ['public', 'entries/dashboard', 'entries/import', 'entries/shards'],
     packages: NOTHING,
     reason:
       'types of what apps tell the command line; it loads the workers and the dashboard when they are asked for',
@@ -251,29 +237,29 @@ const parts: Readonly<Record<string, Part>> = {
   'entries/cli': {
     files: /^entries\/cli\//,
     parts: [
-      'core/schema',
-      'core/sql',
-      'core/queries',
-      'features/control',
-      'features/metrics',
-      'features/workflows',
+      'public',
+      'internal',
       'entries/filter',
       'entries/dashboard',
       'entries/import',
       'entries/shards',
       'entries/config',
       'entries/cli/project/load-module',
-      'entry',
     ],
     packages: /^(node:[\w/]+|commander|string-width|drizzle-orm(\/(pg-core|postgres-js|node-postgres))?)$/,
-    reason:
-      'a program over the public API and what only it reads; drivers are those of the app, loaded when used',
+    reason: 'a program over the public API; drivers are those of the app, loaded when used',
   },
   entry: {
     files: /^index\.ts$/,
     parts: ['errors', 'core', 'features', 'entries/main'],
     packages: NOTHING,
     reason: 'the curated list of public names; the tables and skip-locked have entries of their own',
+  },
+  internal: {
+    files: /^internal\.ts$/,
+    parts: ['core', 'features'],
+    packages: NOTHING,
+    reason: 'the one way of the entries past the public names',
   },
 };
 
@@ -356,7 +342,12 @@ function importViolations(path: string, source: SourceFacts, sources: ReadonlyMa
     if (!sources.has(target)) return [broken('there is no such file in src')];
     const [targetName = 'nothing'] = partOf(target) ?? [];
     if (targetName === name) return outOfOrder(name, path, target);
-    const allowed = part.parts.some((each) => targetName === each || targetName.startsWith(`${each}/`));
+    const allowed = part.parts.some(
+      (each) =>
+        targetName === each ||
+        targetName.startsWith(`${each}/`) ||
+        (each === 'public' && PUBLIC.includes(target)),
+    );
     if (allowed) return [];
     return [broken(`${name} may import ${part.parts.join(', ') || 'no other part'}, not ${targetName}`)];
   });
@@ -472,6 +463,33 @@ test('the core imports neither a feature nor an entry', () => {
   expect(beyond).toEqual([]);
 });
 
+/** The names that a file takes from others whose specifier is one of these, whether it imports or exports them. */
+function namesFrom(path: string, specifier: RegExp): string[] {
+  const file = ts.createSourceFile(path, sources.get(path) ?? '', ts.ScriptTarget.Latest, true);
+  return file.statements.flatMap((statement) => {
+    const clause = ts.isExportDeclaration(statement)
+      ? statement.exportClause
+      : ts.isImportDeclaration(statement)
+        ? statement.importClause?.namedBindings
+        : undefined;
+    if (clause === undefined || !(ts.isNamedExports(clause) || ts.isNamedImports(clause))) return [];
+    if (!specifier.test(factsOf(`${path}:${statement.pos}`, statement.getText()).imports[0] ?? '')) return [];
+    return clause.elements.map((each) => (each.propertyName ?? each.name).text);
+  });
+}
+
+test('the face that entries have beside the public names has what they take, and nothing public', () => {
+  const offered = namesFrom('internal.ts', /^\./);
+  const taken = [...sources.keys()]
+    .filter((path) => path.startsWith('entries/'))
+    .flatMap((path) => namesFrom(path, /\/internal\.ts$/));
+  expect(offered.length).toBeGreaterThan(50);
+  expect([...new Set(taken)].sort()).toEqual([...offered].sort());
+  expect(PUBLIC.flatMap((path) => namesFrom(path, /^\./)).filter((name) => offered.includes(name))).toEqual(
+    [],
+  );
+});
+
 test('an exception that is no longer needed is taken back', () => {
   for (const [path, global] of ALLOWED_IMPURITIES)
     expect(factsOf(path, sources.get(path) ?? '').globals).toContain(global);
@@ -554,7 +572,11 @@ describe('the package', () => {
       'handleBatch',
       'handlersFor',
       'healthHandler',
+      'isCancel',
+      'isFail',
       'isFinal',
+      'isSnooze',
+      'isWait',
       'limitsIn',
       'logWorker',
       'runNext',
@@ -616,6 +638,11 @@ describe('the rules find', () => {
     ],
     ['features/keys/a.ts', `import { x } from '../limits/limits.ts'`, 'not features/limits'],
     ['features/keys/a.ts', `import { x } from '../../entries/filter/filter.ts'`, 'not entries/filter'],
+    ['features/keys/a.ts', `import { x } from '../../internal.ts'`, 'not internal'],
+    ['entries/testing/a.ts', `import type { X } from '../../core/queue/queue.ts'`, 'not core/queue'],
+    ['entries/cli/a.ts', `import { x } from '../../features/limits/limits.ts'`, 'not features/limits'],
+    ['entries/dashboard/a.tsx', `import { x } from '../../errors.ts'`, 'not errors'],
+    ['entries/shards/a.ts', `import { x } from '../main/create-worker.ts'`, 'not entries/main'],
     [
       'core/worker/run/a.ts',
       `import { x } from '../claim/claims.ts'`,

@@ -1,7 +1,6 @@
-import { cancel, fail, snooze } from 'drizzle-queue';
+import { cancel, fail, isCancel, isFail, isSnooze, snooze } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
 import { MAX_DELAY_MS } from '../../src/core/job/limits.ts';
-import { isCancel, isFail, isSnooze } from '../../src/core/job/outcome.ts';
 
 describe('snooze', () => {
   test('is told from every output by its brand', () => {

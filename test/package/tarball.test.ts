@@ -46,8 +46,8 @@ describe('the tarball', () => {
       ...['workflow-tables', 'workflows'],
     ].flatMap((name) => [`${name}.js`, `${name}.cjs`]);
     const declarations = [
-      ...['create-workflow-tables', 'dashboard', 'import', 'index', 'job-scope', 'query-builders', 'queue'],
-      ...['schema', 'schema-control', 'schema-metrics', 'shards', 'table-place', 'worker'],
+      ...['create-workflow-tables', 'dashboard', 'import', 'index', 'internal', 'query-builders'],
+      ...['schema', 'schema-control', 'schema-metrics', 'schema-workflows', 'shards', 'table-place'],
     ].flatMap((name) => [`${name}.d.ts`, `${name}.d.cts`]);
     const others = files.filter((file) => !named.includes(file) && !file.startsWith('docs/'));
     expect(others).toEqual([...code, ...declarations].map((name) => `dist/chunks/${name}`).sort());
@@ -55,11 +55,12 @@ describe('the tarball', () => {
 
   test('names a file of declarations after what it declares', async () => {
     for (const [name, declaration] of [
-      ['queue', 'declare class Queue<'],
-      ['worker', 'declare class Worker '],
+      ['index', 'declare class Queue<'],
+      ['index', 'declare class Worker '],
       ['schema', 'declare const queueJobs:'],
       ['schema-control', 'declare const queueKeys:'],
       ['schema-metrics', 'declare const queueMetrics:'],
+      ['schema-workflows', 'declare const queueSteps:'],
       ['dashboard', 'declare function createDashboard<'],
       ['import', 'declare function importJobs<'],
       ['shards', 'declare function createWorkers<'],

@@ -184,8 +184,8 @@ export class Queue<
   }
 
   /** The paused queues, by name, and since when. */
-  async paused(db: Executor): Promise<PausedQueue[]> {
-    return await findPauses(db, this.tables);
+  paused(db: Executor): Promise<PausedQueue[]> {
+    return findPauses(db, this.tables);
   }
 
   /**

@@ -1,5 +1,4 @@
-import { countMany, findMany, type ManyJobs } from '../../core/queries/operate/find-many.ts';
-import { withinTime } from '../../core/sql/within-time.ts';
+import { countMany, findMany, type ManyJobs, withinTime } from '../../internal.ts';
 import { actOnMany, type ManyFlags } from './act-on-many.ts';
 import type { Context } from './context.ts';
 import type { ExitCode } from './exit-code.ts';

@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import type { JobSearch } from '../../core/queries/operate/browse-jobs.ts';
-import { ownColumnsOf } from '../../core/schema/own-columns.ts';
-import { ownWanted } from '../../core/sql/own-values.ts';
 import type { JobState, ListFilter, Queue } from '../../index.ts';
+import { type JobSearch, ownColumnsOf, ownWanted } from '../../internal.ts';
 import { filterOf } from '../filter/filter.ts';
 import { integer, jsonValue, oneOf, several, text, time } from './arguments.ts';
 import { misused } from './failure.ts';

@@ -1,5 +1,5 @@
-import { type OwnColumn, ownColumnsOf } from '../../core/schema/own-columns.ts';
 import type { Queue } from '../../index.ts';
+import { type OwnColumn, ownColumnsOf } from '../../internal.ts';
 import { misused } from './failure.ts';
 
 /** The values that own columns must have, of texts such as `tenantId=7`; each of its column's type. */

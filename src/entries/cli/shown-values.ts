@@ -1,5 +1,5 @@
-import { type OwnColumn, ownColumnsOf } from '../../core/schema/own-columns.ts';
 import type { JobRecord, StepRecord } from '../../index.ts';
+import { type OwnColumn, ownColumnsOf } from '../../internal.ts';
 import { ownText } from '../dashboard/own-text.ts';
 import { type JobOfValue, type Show, type ShownField, shownText } from '../dashboard/show.ts';
 import type { Project } from './project/open-project.ts';

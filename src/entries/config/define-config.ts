@@ -1,4 +1,4 @@
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
 import type { Database, Handler, JobDefinition, Queue, WorkerOptions } from '../../index.ts';
 import type { DashboardOptions } from '../dashboard/index.ts';
 import type { Shard, WorkersOptions } from '../shards/index.ts';

@@ -1,9 +1,13 @@
-import { checkObject, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { ownColumnsOf } from '../../core/schema/own-columns.ts';
-import type { JobScope } from '../../core/sql/job-scope.ts';
-import { ownWanted } from '../../core/sql/own-values.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import {
+  checkObject,
+  checkText,
+  type JobScope,
+  MAX_NAME_BYTES,
+  ownColumnsOf,
+  ownWanted,
+  shown,
+} from '../../internal.ts';
 
 /**
  * What can be done: `cancel` jobs, `force` the end of a running one, `redrive` discarded ones, `runNow`

@@ -1,7 +1,5 @@
-import { databaseTime } from '../../core/queries/operate/database-time.ts';
-import type { ManyAction } from '../../core/queries/operate/find-many.ts';
-import { showJob } from '../../core/queries/operate/show-job.ts';
-import { QueueError } from '../../errors.ts';
+import { QueueError } from '../../index.ts';
+import { databaseTime, type ManyAction, showJob } from '../../internal.ts';
 import type { DashboardAction } from './access.ts';
 import type { Deed } from './deed.ts';
 import { type Fields, nameIn, numberOf, timeOf } from './form-fields.ts';

@@ -1,4 +1,4 @@
-import { samplePayloads } from '../../core/queries/operate/sample-payloads.ts';
+import { samplePayloads } from '../../internal.ts';
 import { type Filter, word } from '../filter/filter.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 

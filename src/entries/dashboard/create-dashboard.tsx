@@ -1,11 +1,8 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono/tiny';
-import { describeThrown } from '../../core/job/describe-error.ts';
-import { type ShownJob, showJob } from '../../core/queries/operate/show-job.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import { type Executor, sqlStateOf } from '../../core/sql/executor.ts';
-import { unlessMissing } from '../../core/sql/unless-missing.ts';
-import { MissingMigrationError } from '../../errors.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
+import { type Executor, MissingMigrationError } from '../../index.ts';
+import { describeThrown, type ShownJob, showJob, sqlStateOf, unlessMissing } from '../../internal.ts';
 import { granted } from './access.ts';
 import { act, jobId } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';

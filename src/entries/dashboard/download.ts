@@ -1,5 +1,5 @@
-import { type JsonText, type ShownJob, showJob } from '../../core/queries/operate/show-job.ts';
-import type { Executor } from '../../core/sql/executor.ts';
+import type { Executor } from '../../index.ts';
+import { type JsonText, type ShownJob, showJob } from '../../internal.ts';
 import { nameIn } from './form-fields.ts';
 import { within } from './looks.ts';
 import { turnsOf } from './turns.ts';

@@ -1,4 +1,4 @@
-import type { Precision } from '../../core/queue/stats/queue-stats.ts';
+import type { Precision } from '../../index.ts';
 
 const UNITS = [
   ['d', 86_400_000],

@@ -1,18 +1,17 @@
-import { countJobs } from '../../core/queries/operate/count-jobs.ts';
-import { type CountedRetrying, countRetrying } from '../../core/queries/operate/count-retrying.ts';
-import { findPauses } from '../../core/queries/operate/find-pauses.ts';
-import { lookAtWorkers, type WorkerLine } from '../../core/queries/operate/look-at-workers.ts';
-import { figuresOf } from '../../core/queue/stats/known-figures.ts';
-import {
-  isOldestUnknown,
-  type LiveCounts,
-  type Precision,
-  type QueueRates,
-} from '../../core/queue/stats/queue-stats.ts';
-import { unlessMissing } from '../../core/sql/unless-missing.ts';
-import { sumMetrics } from '../../features/metrics/queries/sum-metrics.ts';
-import { ratesIn } from '../../features/metrics/rates.ts';
 import type { MetricsTables } from '../../features/metrics/schema/index.ts';
+import type { LiveCounts, Precision, QueueRates } from '../../index.ts';
+import {
+  type CountedRetrying,
+  countJobs,
+  countRetrying,
+  figuresOf,
+  isOldestUnknown,
+  lookAtWorkers,
+  ratesIn,
+  sumMetrics,
+  unlessMissing,
+  type WorkerLine,
+} from '../../internal.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 
 /** The counts of `queue.stats`, which a page shows as they age. */
@@ -168,7 +167,7 @@ async function ratesSeen({ settings, granted, looks }: Visit): Promise<QueueRate
 
 /** Pauses are shown as they are now: a user who pauses a queue wants to see it paused. */
 async function pausesSeen({ settings, looks }: Visit) {
-  return await looks.at('pauses', LOOK_MS, (db) => findPauses(db, settings.queue.tables), 'small');
+  return await looks.at('pauses', LOOK_MS, (db) => settings.queue.paused(db), 'small');
 }
 
 /** The workers of the queues that may be seen; `undefined` when counting what they hold took too long. */

@@ -1,21 +1,24 @@
-import { browseByRunAt, findReadEnd } from '../../core/queries/operate/browse-by-run-at.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Executor, LiveState } from '../../index.ts';
 import {
+  type Band,
+  browseByRunAt,
   browseJobs,
+  countOfGroup,
+  countRetrying,
+  FIRST_PLACE,
+  findBands,
+  findReadEnd,
+  findSearchEnd,
+  isBefore,
+  isCitus,
+  type JobLine,
+  type JobPlace,
+  type JobScope,
   type JobSearch,
   type LiveSource,
   type ResultSource,
-} from '../../core/queries/operate/browse-jobs.ts';
-import { countRetrying } from '../../core/queries/operate/count-retrying.ts';
-import { type Band, findBands } from '../../core/queries/operate/find-bands.ts';
-import { findSearchEnd } from '../../core/queries/operate/find-search-end.ts';
-import { isCitus } from '../../core/queries/presence/is-citus.ts';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import type { Executor } from '../../core/sql/executor.ts';
-import type { JobLine } from '../../core/sql/job-line.ts';
-import { FIRST_PLACE, isBefore, type JobPlace } from '../../core/sql/job-place.ts';
-import type { LiveState } from '../../core/sql/job-record.ts';
-import type { JobScope } from '../../core/sql/job-scope.ts';
-import { countOfGroup } from '../../features/limits/queries/count-of-group.ts';
+} from '../../internal.ts';
 import { countText } from './duration.ts';
 import { numberOf } from './form-fields.ts';
 

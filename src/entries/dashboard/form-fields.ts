@@ -1,6 +1,5 @@
 import type { Context } from 'hono';
-import { MAX_NAME_BYTES } from '../../core/job/limits.ts';
-import { HALF_SURROGATE } from '../../core/job/stored-json.ts';
+import { HALF_SURROGATE, MAX_NAME_BYTES } from '../../internal.ts';
 
 /** What a form sent. */
 export type Fields = Readonly<Record<string, string>>;

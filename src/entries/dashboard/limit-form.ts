@@ -1,7 +1,5 @@
-import { withinTime } from '../../core/sql/within-time.ts';
-import type { Limits } from '../../features/limits/limits.ts';
-import type { LimitName } from '../../features/limits/settings/limit-name.ts';
-import type { LimitOverride } from '../../features/limits/settings/limit-record.ts';
+import type { LimitName, LimitOverride, Limits } from '../../index.ts';
+import { withinTime } from '../../internal.ts';
 import type { Fields } from './form-fields.ts';
 import type { Visit } from './visit.ts';
 

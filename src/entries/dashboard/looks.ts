@@ -1,9 +1,6 @@
-import { figuresOf } from '../../core/queue/stats/known-figures.ts';
-import { Rest } from '../../core/queue/stats/rest.ts';
-import { SharedAnswer } from '../../core/queue/stats/shared-answer.ts';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import type { Database, Executor } from '../../core/sql/executor.ts';
-import { withinTime } from '../../core/sql/within-time.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Database, Executor } from '../../index.ts';
+import { figuresOf, Rest, SharedAnswer, withinTime } from '../../internal.ts';
 
 /** So many are kept: one for each scope and kind of look. No name contains what a viewer writes. */
 const KEPT = 200;

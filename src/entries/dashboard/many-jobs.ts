@@ -1,5 +1,4 @@
-import { databaseTime } from '../../core/queries/operate/database-time.ts';
-import { countMany, findMany, type ManyAction, type ManyJobs } from '../../core/queries/operate/find-many.ts';
+import { countMany, databaseTime, findMany, type ManyAction, type ManyJobs } from '../../internal.ts';
 import { MAX_FILTER, pinned } from '../filter/filter.ts';
 import type { DashboardAction } from './access.ts';
 import { within } from './looks.ts';

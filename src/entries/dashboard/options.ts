@@ -1,9 +1,6 @@
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkObject } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import type { Database } from '../../core/sql/executor.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
+import type { Database, Queue } from '../../index.ts';
+import { checkObject, checkOptions, namesOf, shown } from '../../internal.ts';
 import type { Authorization, DashboardAction } from './access.ts';
 import type { Show } from './show.ts';
 

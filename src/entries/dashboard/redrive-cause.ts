@@ -1,6 +1,4 @@
-import { databaseTime } from '../../core/queries/operate/database-time.ts';
-import { findCause } from '../../core/queries/operate/find-cause.ts';
-import { type CauseOfErrors, countOfCause, findOfCause } from '../../core/queries/operate/find-of-cause.ts';
+import { type CauseOfErrors, countOfCause, databaseTime, findCause, findOfCause } from '../../internal.ts';
 import type { Deed } from './deed.ts';
 import { type Fields, numberOf, timeOf } from './form-fields.ts';
 import { within } from './looks.ts';

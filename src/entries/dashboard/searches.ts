@@ -1,6 +1,6 @@
-import { Rest } from '../../core/queue/stats/rest.ts';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { type Database, type Executor, sqlStateOf } from '../../core/sql/executor.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Database, Executor } from '../../index.ts';
+import { Rest, sqlStateOf } from '../../internal.ts';
 import { within } from './looks.ts';
 import { type Turns, turnsOf } from './turns.ts';
 

@@ -1,4 +1,4 @@
-import type { ShownJob } from '../../core/queries/operate/show-job.ts';
+import type { ShownJob } from '../../internal.ts';
 
 /** One moment in the life of a job. */
 export interface Moment {

@@ -1,4 +1,4 @@
-import { describeThrown } from '../../core/job/describe-error.ts';
+import { describeThrown } from '../../internal.ts';
 import type { Dashboard } from './create-dashboard.tsx';
 
 /** What is read of a request of `node:http`, also as Express, Fastify and NestJS pass it on. */

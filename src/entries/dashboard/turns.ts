@@ -1,4 +1,4 @@
-import type { Database } from '../../core/sql/executor.ts';
+import type { Database } from '../../index.ts';
 
 /** How many connections of the app's pool, which has ten by default, searches use at once. */
 const AT_ONCE = 2;

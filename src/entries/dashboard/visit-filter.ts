@@ -1,4 +1,4 @@
-import { ownColumnsOf } from '../../core/schema/own-columns.ts';
+import { ownColumnsOf } from '../../internal.ts';
 import { type Filter, filterOf } from '../filter/filter.ts';
 import { isPlain, type Visit } from './visit.ts';
 

@@ -1,6 +1,4 @@
-import type { Limits } from '../../features/limits/limits.ts';
-import type { Schedules } from '../../features/schedules/schedules.ts';
-import type { Workflows } from '../../features/workflows/workflows.ts';
+import type { Limits, Schedules, Workflows } from '../../index.ts';
 import type { DashboardAction, Granted } from './access.ts';
 import type { Links } from './links.ts';
 import type { Looks } from './looks.ts';

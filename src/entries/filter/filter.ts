@@ -1,8 +1,5 @@
-import { HALF_SURROGATE } from '../../core/job/stored-json.ts';
-import type { JobSearch } from '../../core/queries/operate/browse-jobs.ts';
-import type { OwnColumn } from '../../core/schema/own-columns.ts';
-import type { JobState } from '../../core/sql/job-record.ts';
-import { type OwnWanted, ownWanted } from '../../core/sql/own-values.ts';
+import type { JobState } from '../../index.ts';
+import { HALF_SURROGATE, type JobSearch, type OwnColumn, type OwnWanted, ownWanted } from '../../internal.ts';
 
 export const STATES: readonly (JobState | 'retrying')[] = [
   'due',

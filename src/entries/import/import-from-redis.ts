@@ -1,9 +1,12 @@
-import { checkText, MAX_UNIQUE_KEY_BYTES } from '../../core/job/limits.ts';
-import { notifyWorkers } from '../../core/queries/presence/notify-workers.ts';
-import { type Database, sqlStateOf } from '../../core/sql/executor.ts';
-import { faultPoint } from '../../core/sql/fault-point.ts';
-import { sleep } from '../../core/time/sleep.ts';
-import { QueueError } from '../../errors.ts';
+import { type Database, QueueError } from '../../index.ts';
+import {
+  checkText,
+  faultPoint,
+  MAX_UNIQUE_KEY_BYTES,
+  notifyWorkers,
+  sleep,
+  sqlStateOf,
+} from '../../internal.ts';
 import { type ImportCall, madeOf, withoutDuplicates } from './import-from-table.ts';
 import { type ImportReport, type LeftJob, Tally } from './import-report.ts';
 import { insertImportedJobs } from './insert-imported-jobs.ts';

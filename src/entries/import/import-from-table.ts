@@ -1,8 +1,5 @@
-import { describeThrown } from '../../core/job/describe-error.ts';
-import type { EnqueueSettings } from '../../core/queue/enqueue/enqueue-around.ts';
-import { type Database, type Executor, sqlStateOf } from '../../core/sql/executor.ts';
-import { faultPoint } from '../../core/sql/fault-point.ts';
-import { QueueError } from '../../errors.ts';
+import { type Database, type Executor, QueueError } from '../../index.ts';
+import { describeThrown, type EnqueueSettings, faultPoint, sqlStateOf } from '../../internal.ts';
 import type { ReadJob } from './foreign-job.ts';
 import { type ImportReport, type LeftJob, Tally } from './import-report.ts';
 import { findDuplicates, insertImportedJobs, keyOf, leftAsDuplicate } from './insert-imported-jobs.ts';

@@ -1,12 +1,16 @@
-import type { JobDefinition } from '../../core/job/definition.ts';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkBoolean, checkObject } from '../../core/job/limits.ts';
-import { type Batching, checkBatching, DEFAULT_BATCH_SIZE } from '../../core/queue/enqueue/batching.ts';
-import { settingsOf } from '../../core/queue/enqueue/settings-of.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import { checkExecutor, type Database } from '../../core/sql/executor.ts';
-import { createQueue } from '../../index.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
+import { createQueue, type Database, type JobDefinition, type Queue } from '../../index.ts';
+import {
+  type Batching,
+  checkBatching,
+  checkBoolean,
+  checkExecutor,
+  checkObject,
+  checkOptions,
+  DEFAULT_BATCH_SIZE,
+  namesOf,
+  settingsOf,
+} from '../../internal.ts';
 import { importFromRedis } from './import-from-redis.ts';
 import { importFromTable } from './import-from-table.ts';
 import type { ImportReport } from './import-report.ts';

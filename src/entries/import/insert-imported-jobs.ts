@@ -1,8 +1,5 @@
-import type { NewJob } from '../../core/job/new-job.ts';
-import { findStandingJobs } from '../../core/queries/enqueue/find-standing-jobs.ts';
-import { type EnqueueSettings, insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
-import type { Executor } from '../../core/sql/executor.ts';
-import { QueueError } from '../../errors.ts';
+import { type Executor, QueueError } from '../../index.ts';
+import { type EnqueueSettings, findStandingJobs, insertAround, type NewJob } from '../../internal.ts';
 import type { LeftJob } from './import-report.ts';
 import type { ImportedJob } from './new-imported-job.ts';
 import { carryOverJobs } from './queries/carry-over-jobs.ts';

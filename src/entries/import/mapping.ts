@@ -1,9 +1,13 @@
-import { checkDefinition, type JobDefinition, type PayloadInput } from '../../core/job/definition.ts';
-import type { JobSettings } from '../../core/job/enqueue-options.ts';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkObject } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
+import type { JobDefinition, PayloadInput } from '../../index.ts';
+import {
+  checkDefinition,
+  checkObject,
+  checkOptions,
+  type JobSettings,
+  namesOf,
+  shown,
+} from '../../internal.ts';
 import type { ForeignJob } from './foreign-job.ts';
 
 /** What {@link ImportRule} may say of a job beside its payload; what it leaves out is carried over. */

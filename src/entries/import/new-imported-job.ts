@@ -1,10 +1,15 @@
-import type { PayloadInput } from '../../core/job/definition.ts';
-import type { GivenOptions } from '../../core/job/enqueue-options.ts';
-import { checkInteger, MAX_ATTEMPTS, MAX_PRIORITY } from '../../core/job/limits.ts';
-import { type NewJob, newJob } from '../../core/job/new-job.ts';
-import type { EnqueueSettings } from '../../core/queue/enqueue/enqueue-around.ts';
-import { inGroup } from '../../core/sql/grouped-jobs.ts';
-import { withOwn } from '../../core/sql/own-values.ts';
+import type { PayloadInput } from '../../index.ts';
+import {
+  checkInteger,
+  type EnqueueSettings,
+  type GivenOptions,
+  inGroup,
+  MAX_ATTEMPTS,
+  MAX_PRIORITY,
+  type NewJob,
+  newJob,
+  withOwn,
+} from '../../internal.ts';
 import type { ReadJob } from './foreign-job.ts';
 import type { LeftJob } from './import-report.ts';
 import type { ImportRule } from './mapping.ts';

@@ -1,4 +1,4 @@
-import type { Executor } from '../../core/sql/executor.ts';
+import type { Executor } from '../../index.ts';
 import type { ReadJob } from './foreign-job.ts';
 import type { BullmqLists } from './sources/bullmq-lists.ts';
 

@@ -1,8 +1,6 @@
 import { type BatchObservableResult, diag, type Meter, metrics, type Observable } from '@opentelemetry/api';
-import { describeThrown } from '../../core/job/describe-error.ts';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { shown } from '../../core/job/shown.ts';
 import type { Worker, WorkerEvents } from '../../index.ts';
+import { checkOptions, describeThrown, namesOf, shown } from '../../internal.ts';
 import { CLIENT_ID, SCOPE, SYSTEM } from './attributes.ts';
 import {
   type Figures,

@@ -1,7 +1,6 @@
 import { context, type Meter, type Span, type Tracer, trace } from '@opentelemetry/api';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { shown } from '../../core/job/shown.ts';
 import type { StepObserver } from '../../index.ts';
+import { checkOptions, namesOf, shown } from '../../internal.ts';
 import {
   DESTINATION,
   KIND,

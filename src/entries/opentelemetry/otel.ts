@@ -1,8 +1,6 @@
 import { type Meter, type Tracer, trace } from '@opentelemetry/api';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkBoolean } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
 import type { Around } from '../../index.ts';
+import { checkBoolean, checkOptions, namesOf, shown } from '../../internal.ts';
 import { SCOPE } from './attributes.ts';
 import { SentMetrics } from './sent-metrics.ts';
 import { traceAttempt, traceBatch } from './trace-attempt.ts';

@@ -1,5 +1,5 @@
 import { type Span, SpanStatusCode } from '@opentelemetry/api';
-import { describeThrown } from '../../core/job/describe-error.ts';
+import { describeThrown } from '../../internal.ts';
 import { ERROR_TYPE } from './attributes.ts';
 
 /** Marks a span as failed. Of the error its class, message and stack, and never a query's parameters. */

@@ -10,8 +10,14 @@ import {
   SpanKind,
   trace,
 } from '@opentelemetry/api';
-import { isCancel, isFail, isSnooze, isWait } from '../../core/job/outcome.ts';
-import type { AttemptContext, BatchAttemptContext } from '../../index.ts';
+import {
+  type AttemptContext,
+  type BatchAttemptContext,
+  isCancel,
+  isFail,
+  isSnooze,
+  isWait,
+} from '../../index.ts';
 import {
   ATTEMPT,
   BATCH_COUNT,

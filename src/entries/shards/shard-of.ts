@@ -1,4 +1,4 @@
-import { shown } from '../../core/job/shown.ts';
+import { shown } from '../../internal.ts';
 import { murmurHash } from './murmur-hash.ts';
 import { namesOfShards } from './shard.ts';
 

@@ -1,7 +1,6 @@
-import { checkObject } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
 import type { Database, Queue } from '../../index.ts';
+import { checkObject, shown } from '../../internal.ts';
 
 /** One of several databases that have the same tables and the same jobs. */
 export interface Shard<TDb extends Database = Database, TOwn extends OwnColumns = OwnColumns> {

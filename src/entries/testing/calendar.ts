@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { Executor } from '../../core/sql/executor.ts';
-import { type DueSchedule, findDueSchedules } from '../../features/schedules/queries/find-due-schedules.ts';
-import { fireSchedules } from '../../features/schedules/queries/fire-schedules.ts';
-import type { Schedules } from '../../features/schedules/schedules.ts';
-import { queryScheduleRows } from '../../features/schedules/sql/schedule-tables.ts';
-import { toFiring } from '../../features/schedules/to-firing.ts';
+import type { Executor, Queue, Schedules } from '../../index.ts';
+import {
+  type DueSchedule,
+  findDueSchedules,
+  fireSchedules,
+  queryScheduleRows,
+  toFiring,
+} from '../../internal.ts';
 import { shiftTimes } from './shift-times.ts';
 import { writtenHere } from './written-here.ts';
 

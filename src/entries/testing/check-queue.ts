@@ -1,5 +1,5 @@
-import { shown } from '../../core/job/shown.ts';
-import type { Queue } from '../../core/queue/queue.ts';
+import type { Queue } from '../../index.ts';
+import { shown } from '../../internal.ts';
 
 /** For callers without TypeScript. @throws TypeError unless `createQueue` made it */
 export function checkQueue(caller: string, queue: Queue): void {

@@ -1,9 +1,8 @@
 import type { PgTable } from 'drizzle-orm/pg-core';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkBoolean } from '../../core/job/limits.ts';
-import type { Queue } from '../../core/queue/queue.ts';
 import { createQueueTables } from '../../core/schema/index.ts';
 import { createControlTables } from '../../features/control/index.ts';
+import type { Queue } from '../../index.ts';
+import { checkBoolean, checkOptions, namesOf } from '../../internal.ts';
 import { checkQueue } from './check-queue.ts';
 import { refuseSelfWaits } from './one-connection.ts';
 import { tableStatements } from './table-statements.ts';

@@ -1,16 +1,26 @@
-import { namesOf } from '../../core/job/known-options.ts';
-import { checkBoolean, checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import { transitionFor } from '../../core/job/transition.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import type { Transaction } from '../../core/sql/executor.ts';
-import { checkRunOptions, type RunOptions } from '../../core/worker/options.ts';
-import type { Handler, TransactionOf } from '../../core/worker/run/handler.ts';
-import type { RanJob } from '../../core/worker/run-in-transaction.ts';
-import type { ContextFeature } from '../../core/worker/worker-feature.ts';
-import { QueueError, UnknownKindError } from '../../errors.ts';
-import type { Limits } from '../../features/limits/limits.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
+import {
+  type Handler,
+  type Limits,
+  type Queue,
+  QueueError,
+  type RanJob,
+  type RunOptions,
+  type Transaction,
+  type TransactionOf,
+  UnknownKindError,
+} from '../../index.ts';
+import {
+  type ContextFeature,
+  checkBoolean,
+  checkInteger,
+  checkRunOptions,
+  checkText,
+  MAX_NAME_BYTES,
+  namesOf,
+  shown,
+  transitionFor,
+} from '../../internal.ts';
 import { Calendar } from './calendar.ts';
 import { findNextJob } from './find-next-job.ts';
 import { findUnserved, type Unserved } from './find-unserved.ts';

@@ -1,8 +1,6 @@
-import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
-import type { JobRecordOf } from '../../core/queue/operate/job-record-of.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import type { Executor } from '../../core/sql/executor.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
+import type { Executor, JobDefinition, JobRecordOf, Queue } from '../../index.ts';
+import { checkDefinition } from '../../internal.ts';
 import { checkQueue } from './check-queue.ts';
 import { findWrittenJobs, highestId } from './find-written-jobs.ts';
 import { isTransaction } from './written-here.ts';

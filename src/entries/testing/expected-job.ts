@@ -1,8 +1,13 @@
-import type { JobDefinition, OutputInput, PayloadInput } from '../../core/job/definition.ts';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkBoolean, checkDate, checkDurationMs, checkInteger } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { JobRecord } from '../../core/sql/job-record.ts';
+import type { JobDefinition, JobRecord, OutputInput, PayloadInput } from '../../index.ts';
+import {
+  checkBoolean,
+  checkDate,
+  checkDurationMs,
+  checkInteger,
+  checkOptions,
+  namesOf,
+  shown,
+} from '../../internal.ts';
 import { type Difference, differences, type Equals } from './differences.ts';
 import { spanMs, type TimeSpan } from './time-span.ts';
 

@@ -1,8 +1,5 @@
-import type { JobDefinition } from '../../core/job/definition.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { Executor } from '../../core/sql/executor.ts';
-import { type FoundStep, findSteps } from '../../features/workflows/queries/find-steps.ts';
-import type { TablesOfWorkflows } from '../../features/workflows/sql/workflow-tables.ts';
+import type { Executor, JobDefinition } from '../../index.ts';
+import { type FoundStep, findSteps, shown, type TablesOfWorkflows } from '../../internal.ts';
 import { type Difference, differences, type Equals } from './differences.ts';
 import type { ExpectedJob } from './expected-job.ts';
 

@@ -1,5 +1,4 @@
-import type { JobDefinition } from '../../core/job/definition.ts';
-import type { JobRecord } from '../../core/sql/job-record.ts';
+import type { JobDefinition, JobRecord } from '../../index.ts';
 import { type Difference, printed } from './differences.ts';
 import type { GivenExpectation } from './expected-job.ts';
 

@@ -1,9 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../core/sql/executor.ts';
-import { isFree } from '../../core/sql/is-free.ts';
-import { servedKind } from '../../core/sql/served-kind.ts';
-import { groupTables } from '../../features/limits/sql/group-statements.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Executor } from '../../index.ts';
+import { groupTables, isFree, queryRows, servedKind } from '../../internal.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which job is asked for. */

@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../core/sql/executor.ts';
-import { isFree } from '../../core/sql/is-free.ts';
-import { servedKind } from '../../core/sql/served-kind.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Executor } from '../../index.ts';
+import { isFree, queryRows, servedKind } from '../../internal.ts';
 import type { NextJobQuestion } from './find-next-job.ts';
 import { writtenHere } from './written-here.ts';
 

@@ -1,9 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { ownColumnsOf } from '../../core/schema/own-columns.ts';
-import { type Executor, queryRows, type RawRow, type Runner } from '../../core/sql/executor.ts';
-import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../core/sql/job-record.ts';
-import { quotedName } from '../../core/sql/quoted-name.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Executor, JobRecord } from '../../index.ts';
+import {
+  liveRecords,
+  ownColumnsOf,
+  queryRows,
+  quotedName,
+  type RawRow,
+  type Runner,
+  resultRecords,
+  toJobRecord,
+} from '../../internal.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which jobs are asked for. */

@@ -1,22 +1,26 @@
-import type { JobDefinition } from '../../core/job/definition.ts';
-import { describeThrown } from '../../core/job/describe-error.ts';
-import { type NewJob, newJob } from '../../core/job/new-job.ts';
-import { toStoredJson, UnstorableValueError } from '../../core/job/stored-json.ts';
-import type { MemberEnd } from '../../features/batches/queries/find-ends.ts';
-import type { Waited } from '../../features/batches/queries/find-waited.ts';
-import type { ChildEntry } from '../../features/workflows/job/child.ts';
-import type { SignalDefinition, SignalInput } from '../../features/workflows/job/define-signal.ts';
-import { signalToStore } from '../../features/workflows/job/signal-value.ts';
-import type { Received, SignalToReceive } from '../../features/workflows/queries/receive-signal.ts';
-import type { RecordedStep, StepToRecord } from '../../features/workflows/queries/record-steps.ts';
-import type { StepErrorRecord, StepKind } from '../../features/workflows/schema/queue-steps.ts';
-import { type TokenClaims, type Tokens, tokensFor } from '../../features/workflows/tokens/tokens.ts';
-import type {
-  ChildrenToEnqueue,
-  EnqueuedChildren,
-  KnownStep,
-  StepStore,
-} from '../../features/workflows/worker/attempt-steps.ts';
+import type { StepErrorRecord, StepKind } from '../../features/workflows/schema/index.ts';
+import type { ChildEntry, JobDefinition, SignalDefinition, SignalInput } from '../../index.ts';
+import {
+  type ChildrenToEnqueue,
+  describeThrown,
+  type EnqueuedChildren,
+  type KnownStep,
+  type MemberEnd,
+  type NewJob,
+  newJob,
+  type Received,
+  type RecordedStep,
+  type SignalToReceive,
+  type StepStore,
+  type StepToRecord,
+  signalToStore,
+  type TokenClaims,
+  type Tokens,
+  tokensFor,
+  toStoredJson,
+  UnstorableValueError,
+  type Waited,
+} from '../../internal.ts';
 
 /** A signal for `runHandler`, made by {@link sent}. */
 export interface GivenSignal {

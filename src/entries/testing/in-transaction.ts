@@ -1,7 +1,5 @@
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import { type Database, NO_DATABASE, sqlStateOf } from '../../core/sql/executor.ts';
-import type { TransactionOf } from '../../core/worker/run/handler.ts';
+import type { Database, Queue, TransactionOf } from '../../index.ts';
+import { checkOptions, NO_DATABASE, namesOf, sqlStateOf } from '../../internal.ts';
 import { checkQueue } from './check-queue.ts';
 import { noteDeletions } from './find-written-jobs.ts';
 import { refuseSelfWaits } from './one-connection.ts';

@@ -3,8 +3,7 @@
  * on a real database, and mocks nothing. Importing it changes no state.
  */
 
-export type { WorkerEvents } from '../../core/worker/base/events.ts';
-export type { RanJob } from '../../core/worker/run-in-transaction.ts';
+export type { RanJob, WorkerEvents } from '../../index.ts';
 export {
   createTestDatabase,
   type PgliteDb,

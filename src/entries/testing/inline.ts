@@ -1,16 +1,24 @@
 import { sql } from 'drizzle-orm';
-import type { JobDefinition } from '../../core/job/definition.ts';
-import type { GivenOptions } from '../../core/job/enqueue-options.ts';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkBoolean } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import { findJob } from '../../core/queries/operate/find-job.ts';
-import type { LimitedEnqueueResult } from '../../core/queue/enqueue/enqueue-jobs.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import { type Database, NO_DATABASE, queryRows } from '../../core/sql/executor.ts';
-import { type Handler, handlersByKind } from '../../core/worker/run/handler.ts';
-import { QueueError, UnknownKindError } from '../../errors.ts';
+import type { OwnColumns } from '../../core/schema/index.ts';
+import {
+  type Database,
+  type Handler,
+  type JobDefinition,
+  type LimitedEnqueueResult,
+  type Queue,
+  QueueError,
+  UnknownKindError,
+} from '../../index.ts';
+import {
+  checkBoolean,
+  checkOptions,
+  type GivenOptions,
+  handlersByKind,
+  NO_DATABASE,
+  namesOf,
+  queryRows,
+  shown,
+} from '../../internal.ts';
 import { checkQueue } from './check-queue.ts';
 import { findWrittenJobs, highestId } from './find-written-jobs.ts';
 import { runJob } from './run-job.ts';
@@ -156,7 +164,7 @@ class InlineRunner {
           where j.id = ${id}::int8 and j.run_at > statement_timestamp() and j.worker_id is null`;
         await queryRows(db, tables, sql`${due} returning j.id`);
       }
-      const found = await findJob(db, tables, id);
+      const found = await this.queue.find(db, id);
       if (found?.state !== 'due') continue;
       const next = { id, queue: found.queue, group: found.group ?? undefined };
       const ran = await runJob(db, this.queue, this.handlers, next);

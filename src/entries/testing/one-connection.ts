@@ -1,4 +1,4 @@
-import { asyncContext } from '../../core/runtime.ts';
+import { asyncContext } from '../../internal.ts';
 
 /** What is used of PGlite: all that waits for its one connection. */
 interface OneConnection {

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { Transaction } from '../../core/sql/executor.ts';
+import type { Queue, Transaction } from '../../index.ts';
 import { tablesOf } from './tables-of.ts';
 
 /**

@@ -1,11 +1,7 @@
-import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
-import type { Queue } from '../../core/queue/queue.ts';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
-import type { Executor } from '../../core/sql/executor.ts';
-import type { JobRecord } from '../../core/sql/job-record.ts';
 import { queueMailboxes, queueSteps } from '../../features/workflows/schema/index.ts';
-import type { TablesOfWorkflows } from '../../features/workflows/sql/workflow-tables.ts';
-import type { Workflows } from '../../features/workflows/workflows.ts';
+import type { Executor, JobDefinition, JobRecord, Queue, Workflows } from '../../index.ts';
+import { checkDefinition, type TablesOfWorkflows } from '../../internal.ts';
 import { checkQueue } from './check-queue.ts';
 import type { Equals } from './differences.ts';
 import {

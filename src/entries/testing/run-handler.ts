@@ -1,33 +1,37 @@
+import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
 import {
-  checkDefinition,
+  type Database,
+  type Handler,
+  type HandlerContext,
+  type HandlerResult,
   type JobDefinition,
+  type JobHandler,
+  type JobInfo,
   type OutputInput,
   type PayloadInput,
-} from '../../core/job/definition.ts';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkInteger, checkObject, MAX_ATTEMPTS } from '../../core/job/limits.ts';
-import type { StoredValue } from '../../core/job/stored.ts';
-import { toStoredJson } from '../../core/job/stored-json.ts';
-import { transitionFor, verdictOn } from '../../core/job/transition.ts';
-import { payloadToStore } from '../../core/job/validate.ts';
-import type { ClaimedJob } from '../../core/queries/claim/claim-jobs.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
-import { ownColumnsOf } from '../../core/schema/own-columns.ts';
-import type { Database } from '../../core/sql/executor.ts';
-import { executeJob } from '../../core/worker/run/execute-job.ts';
-import type {
-  Handler,
-  HandlerContext,
-  HandlerResult,
-  JobHandler,
-  JobInfo,
-  OwnValuesOf,
-} from '../../core/worker/run/handler.ts';
-import { progressToStore } from '../../core/worker/run/progress.ts';
-import { QueueError } from '../../errors.ts';
-import { StepRun } from '../../features/workflows/worker/step-run.ts';
-import type { Workflows } from '../../features/workflows/workflows.ts';
+  type Queue,
+  QueueError,
+  type Workflows,
+} from '../../index.ts';
+import {
+  type ClaimedJob,
+  checkDefinition,
+  checkInteger,
+  checkObject,
+  checkOptions,
+  executeJob,
+  MAX_ATTEMPTS,
+  namesOf,
+  type OwnValuesOf,
+  ownColumnsOf,
+  payloadToStore,
+  progressToStore,
+  StepRun,
+  type StoredValue,
+  toStoredJson,
+  transitionFor,
+  verdictOn,
+} from '../../internal.ts';
 import { type GivenSignal, GivenSteps, type RunStep } from './given-steps.ts';
 import { UnheldAttempt } from './unheld-attempt.ts';
 

@@ -1,8 +1,5 @@
-import { claimJobs } from '../../core/queries/claim/claim-jobs.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { Database } from '../../core/sql/executor.ts';
-import type { Handler } from '../../core/worker/run/handler.ts';
-import { type RanJob, runInTransaction } from '../../core/worker/run-in-transaction.ts';
+import type { Database, Handler, Queue, RanJob } from '../../index.ts';
+import { claimJobs, runInTransaction } from '../../internal.ts';
 import type { NextJob } from './find-next-job.ts';
 
 /**

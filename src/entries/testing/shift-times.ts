@@ -1,10 +1,7 @@
 import { getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
-import type { Queue } from '../../core/queue/queue.ts';
-import { type Executor, queryRows } from '../../core/sql/executor.ts';
-import type { Limits } from '../../features/limits/limits.ts';
-import type { Schedules } from '../../features/schedules/schedules.ts';
-import type { Workflows } from '../../features/workflows/workflows.ts';
+import type { Executor, Limits, Queue, Schedules, Workflows } from '../../index.ts';
+import { queryRows } from '../../internal.ts';
 import { writtenHere } from './written-here.ts';
 
 /** What {@link shiftTimes} moves. */

@@ -1,8 +1,13 @@
-import { checkDefinition } from '../../core/job/definition.ts';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkDurationMs, checkId, MAX_TIMER_MS } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { Worker } from '../../core/worker/worker.ts';
+import type { Worker } from '../../index.ts';
+import {
+  checkDefinition,
+  checkDurationMs,
+  checkId,
+  checkOptions,
+  MAX_TIMER_MS,
+  namesOf,
+  shown,
+} from '../../internal.ts';
 import {
   type Announced,
   fits,

@@ -1,9 +1,6 @@
 import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { Limits } from '../../features/limits/limits.ts';
-import type { Schedules } from '../../features/schedules/schedules.ts';
-import type { Workflows } from '../../features/workflows/workflows.ts';
+import type { Limits, Queue, Schedules, Workflows } from '../../index.ts';
 
 /** All tables that a queue was given, those of control, metrics and workflows included. */
 export function tablesOf(

@@ -1,9 +1,15 @@
 import { sql } from 'drizzle-orm';
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkDate, checkDurationMs, MAX_DELAY_MS } from '../../core/job/limits.ts';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { epochMs } from '../../core/sql/epoch-ms.ts';
-import { type Executor, queryRows } from '../../core/sql/executor.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Executor } from '../../index.ts';
+import {
+  checkDate,
+  checkDurationMs,
+  checkOptions,
+  epochMs,
+  MAX_DELAY_MS,
+  namesOf,
+  queryRows,
+} from '../../internal.ts';
 
 /** A length of time: the sum of its parts, above 0 and at most a century. */
 export interface TimeSpan {

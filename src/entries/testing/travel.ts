@@ -1,6 +1,5 @@
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import type { Queue } from '../../core/queue/queue.ts';
-import type { Executor } from '../../core/sql/executor.ts';
+import type { Executor, Queue } from '../../index.ts';
+import { checkOptions, namesOf } from '../../internal.ts';
 import { checkQueue } from './check-queue.ts';
 import { shiftTimes } from './shift-times.ts';
 import { checkSpanMs, type TimeSpan } from './time-span.ts';

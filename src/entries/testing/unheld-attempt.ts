@@ -1,8 +1,5 @@
-import { outputToStore } from '../../core/job/validate.ts';
-import type { Transaction } from '../../core/sql/executor.ts';
-import { Attempt } from '../../core/worker/run/attempt.ts';
-import { HAS_COMMITTED } from '../../core/worker/run/completion.ts';
-import { LeaseLostError } from '../../errors.ts';
+import { LeaseLostError, type Transaction } from '../../index.ts';
+import { Attempt, HAS_COMMITTED, outputToStore } from '../../internal.ts';
 
 /** An attempt of a job that is in no database: `complete(tx)` keeps its output and writes nothing. */
 export class UnheldAttempt extends Attempt {

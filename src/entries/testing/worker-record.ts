@@ -1,6 +1,5 @@
-import type { JobDefinition } from '../../core/job/definition.ts';
-import { describeThrown } from '../../core/job/describe-error.ts';
-import type { WorkerEvents } from '../../core/worker/base/events.ts';
+import type { JobDefinition, WorkerEvents } from '../../index.ts';
+import { describeThrown } from '../../internal.ts';
 
 /** The events of a worker that are about one job. */
 export type JobEvent = {

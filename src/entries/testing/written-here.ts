@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor } from '../../core/sql/executor.ts';
+import type { Executor } from '../../index.ts';
 
 /**
  * Whether the transaction that asks has itself written the row `alias`, in one of its savepoints too: no

@@ -58,9 +58,9 @@ export interface Around {
       ) => unknown)
     | undefined;
   /**
-   * Around each handler, in workers, `drain` and `runNext`; `next()` returns what the handler returns, or an
-   * object of the library's own when the handler is left behind because it waits for something. Called once
-   * the payload has been validated, and before the output is. An error thrown here fails the attempt and
+   * Around each handler, in workers, `drain` and `runNext`; `next()` returns what the handler returns, or a
+   * value for which `isWait` is true when the handler is left behind because it waits for something. Called
+   * once the payload has been validated, and before the output is. An error thrown here fails the attempt and
    * aborts the signal of a handler that still runs. The attempt's `timeoutMs` covers both; after it `next()`
    * rejects and calls no handler.
    */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { listJobs } from '../../../core/queries/operate/list-jobs.ts';
 import type { JobRecord } from '../../../index.ts';
+import { listJobs } from '../../../internal.ts';
 import { integer } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';

@@ -1,11 +1,7 @@
 import type { Command } from 'commander';
 import { sql } from 'drizzle-orm';
-import {
-  type EndPlace,
-  findEndedJobs,
-  findEndOfEnds,
-} from '../../../core/queries/operate/find-ended-jobs.ts';
 import type { Database, JobRecord, JobState } from '../../../index.ts';
+import { type EndPlace, findEndedJobs, findEndOfEnds } from '../../../internal.ts';
 import { pauseMs } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';

@@ -1,6 +1,5 @@
-import type { Finding } from '../../../core/queue/check/finding.ts';
-import type { Vital } from '../../../core/queue/stats/queue-vitals.ts';
-import { unlessMissing } from '../../../core/sql/unless-missing.ts';
+import type { Finding, Vital } from '../../../index.ts';
+import { unlessMissing } from '../../../internal.ts';
 import { countText, durationText } from '../duration.ts';
 import { boundFirstCount } from '../figures.ts';
 import { folded } from '../folded.ts';

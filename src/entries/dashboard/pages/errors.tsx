@@ -1,7 +1,11 @@
-import { countDiscarded } from '../../../core/queries/operate/count-discarded.ts';
-import { COUNTED_RETRYING } from '../../../core/queries/operate/count-retrying.ts';
-import { type ErrorGroup, groupErrors } from '../../../core/queries/operate/group-errors.ts';
-import { groupRetrying, type RetryingGroup } from '../../../core/queries/operate/group-retrying.ts';
+import {
+  COUNTED_RETRYING,
+  countDiscarded,
+  type ErrorGroup,
+  groupErrors,
+  groupRetrying,
+  type RetryingGroup,
+} from '../../../internal.ts';
 import { word } from '../../filter/filter.ts';
 import { countText } from '../duration.ts';
 import { Fragment, h } from '../html.ts';

@@ -1,6 +1,5 @@
-import type { JobLine } from '../../../core/sql/job-line.ts';
-import type { JobState } from '../../../core/sql/job-record.ts';
-import type { FlowGraph, FlowGroup, Workflows } from '../../../features/workflows/workflows.ts';
+import type { FlowGraph, FlowGroup, JobState, Workflows } from '../../../index.ts';
+import type { JobLine } from '../../../internal.ts';
 import { countText } from '../duration.ts';
 import { h } from '../html.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';

@@ -1,5 +1,4 @@
-import type { JsonText, ShownJob } from '../../../core/queries/operate/show-job.ts';
-import { CLAIM_REFUSED } from '../../../core/sql/refused-claim.ts';
+import { CLAIM_REFUSED, type JsonText, type ShownJob } from '../../../internal.ts';
 import { word } from '../../filter/filter.ts';
 import { h } from '../html.ts';
 import { ownText } from '../own-text.ts';

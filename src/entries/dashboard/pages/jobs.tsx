@@ -1,4 +1,4 @@
-import type { ManyAction } from '../../../core/queries/operate/find-many.ts';
+import type { ManyAction } from '../../../internal.ts';
 import { type Filter, MAX_FILTER, STATES, withWord } from '../../filter/filter.ts';
 import { completionsOf } from '../completions.ts';
 import { type Cursor, cursorOf, cursorWords, findJobs, type JobsFound } from '../find-jobs.ts';

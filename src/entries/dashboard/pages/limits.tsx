@@ -1,8 +1,4 @@
-import type { Executor } from '../../../core/sql/executor.ts';
-import type { Limits } from '../../../features/limits/limits.ts';
-import type { GroupRecord } from '../../../features/limits/list-groups.ts';
-import type { LimitRecord } from '../../../features/limits/settings/limit-record.ts';
-import type { LimitSettings } from '../../../features/limits/settings/limit-settings.ts';
+import type { Executor, GroupRecord, LimitRecord, LimitSettings, Limits } from '../../../index.ts';
 import { word } from '../../filter/filter.ts';
 import { countText, durationText } from '../duration.ts';
 import { Fragment, h } from '../html.ts';

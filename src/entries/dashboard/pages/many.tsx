@@ -1,5 +1,4 @@
-import { databaseTime } from '../../../core/queries/operate/database-time.ts';
-import type { ManyAction } from '../../../core/queries/operate/find-many.ts';
+import { databaseTime, type ManyAction } from '../../../internal.ts';
 import { countText } from '../duration.ts';
 import type { Fields } from '../form-fields.ts';
 import { Fragment, h } from '../html.ts';

@@ -1,9 +1,5 @@
-import {
-  countFinished,
-  type Finished,
-  type FinishedMinute,
-} from '../../../core/queries/operate/count-finished.ts';
-import type { Percentiles, QueueRates } from '../../../core/queue/stats/queue-stats.ts';
+import type { Percentiles, QueueRates } from '../../../index.ts';
+import { countFinished, type Finished, type FinishedMinute } from '../../../internal.ts';
 import { agoText, amountText, countText, durationText } from '../duration.ts';
 import { figuresSeen, MINUTES } from '../figures.ts';
 import { type Child, Fragment, h } from '../html.ts';

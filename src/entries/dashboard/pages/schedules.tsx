@@ -1,5 +1,4 @@
-import type { ScheduleRecord } from '../../../features/schedules/schedule-record.ts';
-import type { Schedules } from '../../../features/schedules/schedules.ts';
+import type { ScheduleRecord, Schedules } from '../../../index.ts';
 import { word } from '../../filter/filter.ts';
 import { durationText } from '../duration.ts';
 import { h } from '../html.ts';

@@ -1,4 +1,4 @@
-import type { FlowGroup } from '../../../features/workflows/workflows.ts';
+import type { FlowGroup } from '../../../index.ts';
 import { countText } from '../duration.ts';
 import { layoutOf, lineOf, NODE } from '../flow-layout.ts';
 import { h } from '../html.ts';

@@ -1,5 +1,5 @@
-import type { ShownJob } from '../../../core/queries/operate/show-job.ts';
-import type { AttemptError } from '../../../core/schema/attempt-error.ts';
+import type { AttemptError } from '../../../core/schema/index.ts';
+import type { ShownJob } from '../../../internal.ts';
 import { durationText } from '../duration.ts';
 import { h } from '../html.ts';
 import { timelineOf } from '../timeline.ts';

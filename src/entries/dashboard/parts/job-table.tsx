@@ -1,4 +1,4 @@
-import { ERROR_EXCERPT, type JobLine } from '../../../core/sql/job-line.ts';
+import { ERROR_EXCERPT, type JobLine } from '../../../internal.ts';
 import { h } from '../html.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Ago, Since } from './moment.tsx';

@@ -1,4 +1,4 @@
-import type { LimitRecord } from '../../../features/limits/settings/limit-record.ts';
+import type { LimitRecord } from '../../../index.ts';
 import { h } from '../html.ts';
 import { isPlain, type Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';

@@ -1,4 +1,4 @@
-import type { JobState } from '../../../core/sql/job-record.ts';
+import type { JobState } from '../../../index.ts';
 import { h } from '../html.ts';
 
 /** The state of a job, as a word with a dot of its colour. */

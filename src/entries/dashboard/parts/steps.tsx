@@ -1,6 +1,5 @@
-import type { ShownJob } from '../../../core/queries/operate/show-job.ts';
-import type { MailboxRecord } from '../../../features/workflows/queries/find-mailboxes.ts';
-import type { ShownStep, ShownSteps } from '../../../features/workflows/queries/show-steps.ts';
+import type { MailboxRecord } from '../../../index.ts';
+import type { ShownJob, ShownStep, ShownSteps } from '../../../internal.ts';
 import { countText, durationText } from '../duration.ts';
 import { Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';

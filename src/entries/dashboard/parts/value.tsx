@@ -1,4 +1,4 @@
-import type { JsonText as Json, ShownJob } from '../../../core/queries/operate/show-job.ts';
+import type { JsonText as Json, ShownJob } from '../../../internal.ts';
 import { countText } from '../duration.ts';
 import { Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { arrayText } from '../../../core/sql/fence.ts';
+import type { QueueTables } from '../../../core/schema/index.ts';
+import type { Executor } from '../../../index.ts';
+import { arrayText, queryRows } from '../../../internal.ts';
 
 /** What a job brings along that no enqueue can say. */
 export interface History {

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import type { QueueTables } from '../../../core/schema/index.ts';
+import type { Executor } from '../../../index.ts';
+import { queryRows } from '../../../internal.ts';
 import { IMPORT_MARK } from './release-imported-jobs.ts';
 
 export interface MarkedJob {

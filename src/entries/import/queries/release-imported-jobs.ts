@@ -1,9 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { arrayText } from '../../../core/sql/fence.ts';
-import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
-import { groupsIn } from '../../../core/sql/statement-context.ts';
+import type { QueueTables } from '../../../core/schema/index.ts';
+import type { Executor } from '../../../index.ts';
+import { arrayText, groupsIn, notedGroups, queryRows } from '../../../internal.ts';
 
 /** In the metadata of a job that another system may still have: whose job it is, and what it is to become. */
 export const IMPORT_MARK = 'drizzle-queue:import';

@@ -1,4 +1,4 @@
-import { QueueError } from '../../../errors.ts';
+import { QueueError } from '../../../index.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import { bullmqKey, bullmqUnfit } from './bullmq-jobs.ts';
 import { DROP, END_LEASE, HOLD, HOLDS, LIST, LOOK, PUT_BACK, TAKE_LEASE } from './bullmq-scripts.ts';

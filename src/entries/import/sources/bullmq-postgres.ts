@@ -1,7 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
-import { checkText, MAX_UNIQUE_KEY_BYTES } from '../../../core/job/limits.ts';
-import type { RawRow } from '../../../core/sql/executor.ts';
+import { checkOptions, checkText, MAX_UNIQUE_KEY_BYTES, namesOf, type RawRow } from '../../../internal.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
 import { bullmqKey, bullmqUnfit } from './bullmq-jobs.ts';

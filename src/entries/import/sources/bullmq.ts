@@ -1,5 +1,4 @@
-import { checkObject } from '../../../core/job/limits.ts';
-import { shown } from '../../../core/job/shown.ts';
+import { checkObject, shown } from '../../../internal.ts';
 import type { RedisSource } from '../source.ts';
 import { BullmqLists, type RunScript } from './bullmq-lists.ts';
 

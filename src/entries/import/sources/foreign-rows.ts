@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { checkText } from '../../../core/job/limits.ts';
-import type { Executor, RawRow } from '../../../core/sql/executor.ts';
+import type { Executor } from '../../../index.ts';
+import { checkText, type RawRow } from '../../../internal.ts';
 import type { ReadJob } from '../foreign-job.ts';
 import type { ForeignCount, Place } from '../source.ts';
 

@@ -1,6 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
-import type { RawRow } from '../../../core/sql/executor.ts';
+import { checkOptions, namesOf, type RawRow } from '../../../internal.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { Place, TableSource } from '../source.ts';
 import {

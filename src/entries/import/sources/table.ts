@@ -1,8 +1,13 @@
 import { type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
-import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
-import { checkObject, checkText, MAX_UNIQUE_KEY_BYTES } from '../../../core/job/limits.ts';
-import { shown } from '../../../core/job/shown.ts';
-import type { RawRow } from '../../../core/sql/executor.ts';
+import {
+  checkObject,
+  checkOptions,
+  checkText,
+  MAX_UNIQUE_KEY_BYTES,
+  namesOf,
+  type RawRow,
+  shown,
+} from '../../../internal.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
 import {

@@ -1,12 +1,16 @@
-import { checkObject, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
-import { shown } from '../../../core/job/shown.ts';
-import { processName } from '../../../core/runtime.ts';
-import type { OwnColumns } from '../../../core/schema/own-columns.ts';
-import type { EveryKind } from '../../../core/worker/every-kind.ts';
-import { LINES } from '../../../core/worker/log/log-lines.ts';
-import { printWorker } from '../../../core/worker/log/log-worker.ts';
-import { printed } from '../../../core/worker/log/logger.ts';
+import type { OwnColumns } from '../../../core/schema/index.ts';
 import { createWorker, type Database, type Worker } from '../../../index.ts';
+import {
+  checkObject,
+  checkText,
+  type EveryKind,
+  LINES,
+  MAX_NAME_BYTES,
+  printed,
+  printWorker,
+  processName,
+  shown,
+} from '../../../internal.ts';
 import { checkShards, type Shard } from '../shard.ts';
 import type { WorkersOptions } from './options.ts';
 import { Workers } from './workers.ts';

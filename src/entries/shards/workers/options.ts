@@ -1,4 +1,4 @@
-import type { OwnColumns } from '../../../core/schema/own-columns.ts';
+import type { OwnColumns } from '../../../core/schema/index.ts';
 import type { Database, WorkerOptions } from '../../../index.ts';
 
 /** What may differ from shard to shard. */

@@ -1,7 +1,11 @@
-import { sleep } from '../../../core/time/sleep.ts';
-import { onFirstSignal } from '../../../core/worker/on-first-signal.ts';
-import { InvalidPayloadError, QueueError } from '../../../errors.ts';
-import type { Worker, WorkerEvents, WorkerHealth } from '../../../index.ts';
+import {
+  InvalidPayloadError,
+  QueueError,
+  type Worker,
+  type WorkerEvents,
+  type WorkerHealth,
+} from '../../../index.ts';
+import { onFirstSignal, sleep } from '../../../internal.ts';
 import type { ShardEvent } from './shard-event.ts';
 import { healthOfAll, type WorkersHealth } from './workers-health.ts';
 

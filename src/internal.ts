@@ -1,0 +1,151 @@
+/**
+ * What the entries of this package take from inside it, beside the public names of index.ts. The package does
+ * not export it, and it may change in any version. A name that an app would use belongs in index.ts instead.
+ */
+
+// How options are checked, values shown and errors described, in every entry with the same words.
+
+export { checkDefinition } from './core/job/definition.ts';
+export { describeThrown } from './core/job/describe-error.ts';
+export { checkOptions, namesOf } from './core/job/known-options.ts';
+export {
+  checkBoolean,
+  checkDate,
+  checkDurationMs,
+  checkId,
+  checkInteger,
+  checkObject,
+  checkText,
+  MAX_ATTEMPTS,
+  MAX_DELAY_MS,
+  MAX_NAME_BYTES,
+  MAX_PRIORITY,
+  MAX_TIMER_MS,
+  MAX_UNIQUE_KEY_BYTES,
+} from './core/job/limits.ts';
+export { shown } from './core/job/shown.ts';
+export { HALF_SURROGATE } from './core/job/stored-json.ts';
+export { asyncContext, processName } from './core/runtime.ts';
+export { sleep } from './core/time/sleep.ts';
+
+// How any statement is sent, and what an entry knows of the tables.
+
+export type { GivenOptions } from './core/job/enqueue-options.ts';
+export { type NewJob, newJob } from './core/job/new-job.ts';
+export { type OwnColumn, ownColumnsOf } from './core/schema/own-columns.ts';
+export {
+  checkExecutor,
+  NO_DATABASE,
+  queryRows,
+  type RawRow,
+  type Runner,
+  sqlStateOf,
+} from './core/sql/executor.ts';
+export { unlessMissing } from './core/sql/unless-missing.ts';
+export { withinTime } from './core/sql/within-time.ts';
+
+// What the dashboard and the command read: looks with a scope, a bound of time and excerpts, as pages need.
+
+export { browseByRunAt, findReadEnd } from './core/queries/operate/browse-by-run-at.ts';
+export {
+  browseJobs,
+  type JobSearch,
+  type LiveSource,
+  type ResultSource,
+} from './core/queries/operate/browse-jobs.ts';
+export { countDiscarded } from './core/queries/operate/count-discarded.ts';
+export { countFinished, type Finished, type FinishedMinute } from './core/queries/operate/count-finished.ts';
+export { countJobs } from './core/queries/operate/count-jobs.ts';
+export {
+  COUNTED_RETRYING,
+  type CountedRetrying,
+  countRetrying,
+} from './core/queries/operate/count-retrying.ts';
+export { databaseTime } from './core/queries/operate/database-time.ts';
+export { type Band, findBands } from './core/queries/operate/find-bands.ts';
+export { findCause } from './core/queries/operate/find-cause.ts';
+export { type EndPlace, findEndedJobs, findEndOfEnds } from './core/queries/operate/find-ended-jobs.ts';
+export { countMany, findMany, type ManyAction, type ManyJobs } from './core/queries/operate/find-many.ts';
+export { type CauseOfErrors, countOfCause, findOfCause } from './core/queries/operate/find-of-cause.ts';
+export { findSearchEnd } from './core/queries/operate/find-search-end.ts';
+export { type ErrorGroup, groupErrors } from './core/queries/operate/group-errors.ts';
+export { groupRetrying, type RetryingGroup } from './core/queries/operate/group-retrying.ts';
+export { listJobs } from './core/queries/operate/list-jobs.ts';
+export { lookAtWorkers, type WorkerLine } from './core/queries/operate/look-at-workers.ts';
+export { samplePayloads } from './core/queries/operate/sample-payloads.ts';
+export { type JsonText, type ShownJob, showJob } from './core/queries/operate/show-job.ts';
+export { isCitus } from './core/queries/presence/is-citus.ts';
+export { figuresOf } from './core/queue/stats/known-figures.ts';
+export { isOldestUnknown } from './core/queue/stats/queue-stats.ts';
+export { Rest } from './core/queue/stats/rest.ts';
+export { SharedAnswer } from './core/queue/stats/shared-answer.ts';
+export { ERROR_EXCERPT, type JobLine } from './core/sql/job-line.ts';
+export { FIRST_PLACE, isBefore, type JobPlace } from './core/sql/job-place.ts';
+export type { JobScope } from './core/sql/job-scope.ts';
+export { type OwnWanted, ownWanted } from './core/sql/own-values.ts';
+export { CLAIM_REFUSED } from './core/sql/refused-claim.ts';
+export { countOfGroup } from './features/limits/queries/count-of-group.ts';
+export { sumMetrics } from './features/metrics/queries/sum-metrics.ts';
+export { ratesIn } from './features/metrics/rates.ts';
+export type { ShownStep, ShownSteps } from './features/workflows/queries/show-steps.ts';
+
+// How imported jobs get into the tables, and what the workers of several databases do like one.
+
+export type { JobSettings } from './core/job/enqueue-options.ts';
+export { findStandingJobs } from './core/queries/enqueue/find-standing-jobs.ts';
+export { notifyWorkers } from './core/queries/presence/notify-workers.ts';
+export { type Batching, checkBatching, DEFAULT_BATCH_SIZE } from './core/queue/enqueue/batching.ts';
+export { type EnqueueSettings, insertAround } from './core/queue/enqueue/enqueue-around.ts';
+export { settingsOf } from './core/queue/enqueue/settings-of.ts';
+export { faultPoint } from './core/sql/fault-point.ts';
+export { arrayText } from './core/sql/fence.ts';
+export { inGroup, notedGroups } from './core/sql/grouped-jobs.ts';
+export { withOwn } from './core/sql/own-values.ts';
+export { groupsIn } from './core/sql/statement-context.ts';
+export type { EveryKind } from './core/worker/every-kind.ts';
+export { LINES } from './core/worker/log/log-lines.ts';
+export { printWorker } from './core/worker/log/log-worker.ts';
+export { printed } from './core/worker/log/logger.ts';
+export { onFirstSignal } from './core/worker/on-first-signal.ts';
+
+// What the testing kit does itself in place of a worker, inside the transaction of a test.
+
+export type { StoredValue } from './core/job/stored.ts';
+export { toStoredJson, UnstorableValueError } from './core/job/stored-json.ts';
+export { transitionFor, verdictOn } from './core/job/transition.ts';
+export { outputToStore, payloadToStore } from './core/job/validate.ts';
+export { claimJobs } from './core/queries/claim/claim-jobs.ts';
+export type { ClaimedJob } from './core/sql/claimed-job.ts';
+export { epochMs } from './core/sql/epoch-ms.ts';
+export { isFree } from './core/sql/is-free.ts';
+export { liveRecords, resultRecords, toJobRecord } from './core/sql/job-record.ts';
+export { quotedName } from './core/sql/quoted-name.ts';
+export { servedKind } from './core/sql/served-kind.ts';
+export { checkRunOptions } from './core/worker/options.ts';
+export { Attempt } from './core/worker/run/attempt.ts';
+export { HAS_COMMITTED } from './core/worker/run/completion.ts';
+export { executeJob } from './core/worker/run/execute-job.ts';
+export { handlersByKind, type OwnValuesOf } from './core/worker/run/handler.ts';
+export { progressToStore } from './core/worker/run/progress.ts';
+export { runInTransaction } from './core/worker/run-in-transaction.ts';
+export type { ContextFeature } from './core/worker/worker-feature.ts';
+export type { MemberEnd } from './features/batches/queries/find-ends.ts';
+export type { Waited } from './features/batches/queries/find-waited.ts';
+export { groupTables } from './features/limits/sql/group-statements.ts';
+export { type DueSchedule, findDueSchedules } from './features/schedules/queries/find-due-schedules.ts';
+export { fireSchedules } from './features/schedules/queries/fire-schedules.ts';
+export { queryScheduleRows } from './features/schedules/sql/schedule-tables.ts';
+export { toFiring } from './features/schedules/to-firing.ts';
+export { signalToStore } from './features/workflows/job/signal-value.ts';
+export { type FoundStep, findSteps } from './features/workflows/queries/find-steps.ts';
+export type { Received, SignalToReceive } from './features/workflows/queries/receive-signal.ts';
+export type { RecordedStep, StepToRecord } from './features/workflows/queries/record-steps.ts';
+export type { TablesOfWorkflows } from './features/workflows/sql/workflow-tables.ts';
+export { type TokenClaims, Tokens, tokensFor } from './features/workflows/tokens/tokens.ts';
+export type {
+  ChildrenToEnqueue,
+  EnqueuedChildren,
+  KnownStep,
+  StepStore,
+} from './features/workflows/worker/attempt-steps.ts';
+export { StepRun } from './features/workflows/worker/step-run.ts';
