@@ -65,8 +65,6 @@ import { StepRun } from './worker/step-run.ts';
 import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
 
 export type { FlowGraph, FlowGroup } from '../batches/flow-graph.ts';
-export type { FlowState, ListedFlow } from '../batches/list-flows.ts';
-export type { FlowRecord } from '../batches/queries/find-flow.ts';
 
 /** Options of {@link Workflows.signal}. */
 export interface SignalOptions {

@@ -13,8 +13,9 @@
     found as materialized (
       select l.id, c.* from listed as l cross join lateral (
         select sum(b.total)::float8 as total, sum(b.pending)::float8 as pending,
-          sum(b.failed)::float8 as failed, min(b.cancel_reason) as cancel_reason, min(b.created_at) as created_at,
-          max(b.ended_at) as ended_at, bool_and(b.ended_at is not null) as ended
+          sum(b.failed)::float8 as failed, min(b.cancel_reason) as cancel_reason,
+          min(b.created_at) as created_at, max(b.ended_at) as ended_at,
+          bool_and(b.ended_at is not null) as ended
         from "queue_batches" as b where b.flow_id = l.id
       ) as c
       where l.id is not null and c.ended and c.failed > 0

@@ -1,4 +1,4 @@
-import type { ListedFlow, FlowState as State, Workflows } from '../../../features/workflows/workflows.ts';
+import type { ListedFlow, FlowState as State, Workflows } from '../../../index.ts';
 import { countText, durationText } from '../duration.ts';
 import { Fragment, h } from '../html.ts';
 import { Empty } from '../parts/empty.tsx';
@@ -16,6 +16,11 @@ const STATES: readonly { readonly state: State | undefined; readonly text: strin
   { state: 'failed', text: 'failed' },
   { state: 'completed', text: 'completed' },
 ];
+
+const EXAMPLE = `await queue.workflows.enqueueFlow(tx, (flow) => {
+  const page = flow.add(readPage, { url });
+  flow.add(makeReport, { title }, { after: [page] });
+});`;
 
 /** Jobs that wait for each other, and batches: the newest first. */
 export async function flowsPage(visit: Visit, workflows: Workflows) {
@@ -57,13 +62,7 @@ export async function flowsPage(visit: Visit, workflows: Workflows) {
             </tbody>
           </table>
         ) : state === undefined && cursor === undefined ? (
-          <Empty
-            title="No flow yet"
-            code={
-              'await queue.workflows.enqueueFlow(tx, (flow) => {\n' +
-              '  const page = flow.add(readPage, { url });\n  flow.add(makeReport, { title }, { after: [page] });\n});'
-            }
-          >
+          <Empty title="No flow yet" code={EXAMPLE}>
             A flow is jobs that wait for each other. It is listed until their results are pruned.
           </Empty>
         ) : (

@@ -1,4 +1,4 @@
-import type { FlowRecord } from '../../../features/workflows/workflows.ts';
+import type { FlowRecord } from '../../../index.ts';
 import { countText } from '../duration.ts';
 import { h } from '../html.ts';
 

@@ -98,8 +98,9 @@ export function findFlowsQuery(tables: TablesOfBatches, find: FlowsToFind): SQL 
     found as materialized (
       select l.id, c.* from listed as l cross join lateral (
         select sum(b.total)::float8 as total, sum(b.pending)::float8 as pending,
-          sum(b.failed)::float8 as failed, min(b.cancel_reason) as cancel_reason, min(b.created_at) as created_at,
-          max(b.ended_at) as ended_at, bool_and(b.ended_at is not null) as ended
+          sum(b.failed)::float8 as failed, min(b.cancel_reason) as cancel_reason,
+          min(b.created_at) as created_at, max(b.ended_at) as ended_at,
+          bool_and(b.ended_at is not null) as ended
         from ${queueBatches} as b where b.flow_id = l.id
       ) as c
       where l.id is not null${state === undefined ? sql`` : IN_STATE[state]}
