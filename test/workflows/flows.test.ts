@@ -6,12 +6,14 @@ import {
   fixedBackoff,
   handlersFor,
   NonRetryableError,
+  runNext,
   unvalidated,
   type Worker,
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -67,6 +69,8 @@ async function start(): Promise<Worker> {
 }
 
 const { workflows } = queue;
+const all = { ...tables, ...workflowTables };
+const fold = async () => await foldTallies(database.db, all, { channel: undefined, locks: 'briefly' });
 const work_ = async () => await drain(database.db, { queue, handlers, deadlineMs: 60_000 });
 
 async function statesOf(ids: readonly number[]): Promise<(string | undefined)[]> {
@@ -201,6 +205,20 @@ describe('a flow', () => {
     await work_();
     expect(ran).toEqual(['good', 'last']);
     expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 0 });
+  });
+
+  test('waits for all before a job that runs whatever has failed before it', async () => {
+    const { jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const [bad, good] = [flow.add(work, 'bad'), flow.add(work, 'good')];
+      flow.add(work, 'of the good one', { after: [good] });
+      flow.add(report, 'last', { after: [bad, good], onFailure: 'run' });
+    });
+    await queue.cancel(database.db, Number(jobIds[0]));
+    expect(await fold()).toMatchObject({ tallies: 1, woken: [] });
+    expect(await statesOf(jobIds)).toEqual(['cancelled', 'due', 'waiting', 'waiting']);
+    await runNext(database.db, { queue, handlers, id: Number(jobIds[1]) });
+    await fold();
+    expect(await statesOf(jobIds)).toEqual(['cancelled', 'completed', 'due', 'due']);
   });
 
   test('goes on where it has failed when it is redriven', async () => {

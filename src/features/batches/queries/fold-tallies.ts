@@ -103,7 +103,7 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks 
     targets as materialized (
       select w.job_id as id, w.queue, count(*) filter (where c.over) as ended,
         bool_or(c.failing and w.policy = 'cancel') as unwanted,
-        bool_or(c.failing and (w.policy = 'cancel' or c.waiting = 'failure')) as at_once
+        bool_or(c.failing and (w.policy = 'cancel' or c.waiting is not distinct from 'failure')) as at_once
       from counted as c join ${queueWaits} as w on w.batch_id = c.id
       where case
         when w.policy = 'run' then c.over
