@@ -221,6 +221,28 @@ describe('a flow', () => {
     expect(await statesOf(jobIds)).toEqual(['cancelled', 'completed', 'due', 'due']);
   });
 
+  test('that is redriven waits for a member that was redriven by itself before', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 'after', { after: [flow.add(work, 'bad one'), flow.add(work, 'bad two')] });
+    });
+    await work_();
+    await database.client`update queue_results set payload = '"mended"' where state = 'discarded'`;
+    const [one, two] = jobIds.map(Number);
+    expect(await queue.redrive(database.db, Number(one))).toMatchObject({ redriven: 1 });
+    expect(await fold()).toMatchObject({ tallies: 1, woken: [] });
+    // It has ended, and those that wait for its end have been told.
+    expect((await workflows.flow(database.db, id))?.endedAt).not.toBeNull();
+    expect(await workflows.redriveFlow(database.db, id)).toBe(2);
+    await runNext(database.db, { queue, handlers, id: Number(one) });
+    await fold();
+    expect(await statesOf(jobIds)).toEqual(['completed', 'due', 'waiting']);
+    await runNext(database.db, { queue, handlers, id: Number(two) });
+    await fold();
+    expect(await statesOf(jobIds)).toEqual(['completed', 'completed', 'due']);
+    await work_();
+    expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 0 });
+  });
+
   test('goes on where it has failed when it is redriven', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       const good = flow.add(work, 'good');

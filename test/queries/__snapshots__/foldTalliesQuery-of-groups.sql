@@ -4,7 +4,7 @@
       ) as t
     ),
     locked as materialized (
-      select b.id from "queue_batches" as b cross join set_config('lock_timeout', $5::text, true) as patience
+      select b.id, b.ended_at is null as open from "queue_batches" as b cross join set_config('lock_timeout', $5::text, true) as patience
       where b.id = any(array(select batch_id from found))
       order by b.id for no key update of b skip locked
     ),
@@ -13,19 +13,20 @@
       returning t.batch_id, t.added, t.ended, t.failed, t.cancel_reason
     ),
     sums as materialized (
-      select t.batch_id as id, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
-        sum(t.failed) as failed, min(t.cancel_reason) as cancel_reason
-      from taken as t group by t.batch_id
+      select t.batch_id as id, l.open, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
+        sum(t.failed) as failed, min(t.cancel_reason) filter (where l.open) as cancel_reason
+      from taken as t join locked as l on l.id = t.batch_id group by t.batch_id, l.open
     ),
     counted as (
       update "queue_batches" as b
       set total = b.total + s.added, pending = b.pending + s.added - s.ended, failed = b.failed + s.failed,
         cancel_reason = coalesce(b.cancel_reason, s.cancel_reason),
-        ended_at = case when b.pending + s.added - s.ended <= 0 then statement_timestamp() end
+        ended_at = case when b.pending + s.added - s.ended <= 0 or not s.open
+          then coalesce(b.ended_at, statement_timestamp()) end
       from sums as s
-      where b.id = any(array(select id from locked)) and b.id = s.id and b.ended_at is null
-      returning b.id, b.pending <= 0 as over, s.failed > 0 or (b.pending <= 0 and b.failed > 0) as failing,
-        b.waiting,
+      where b.id = any(array(select id from locked)) and b.id = s.id
+      returning b.id, s.open and b.pending <= 0 as over,
+        s.open and (s.failed > 0 or (b.pending <= 0 and b.failed > 0)) as failing, b.waiting,
         s.cancel_reason is not null and b.pending > 0 as unwanted
     ),
     targets as materialized (

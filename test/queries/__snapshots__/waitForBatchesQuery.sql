@@ -1,5 +1,6 @@
     with locked as materialized (
-      select b.id, b.pending, b.failed from "queue_batches" as b cross join set_config('lock_timeout', $1::text, true) as patience
+      select b.id, b.ended_at is null as open, b.failed
+      from "queue_batches" as b cross join set_config('lock_timeout', $1::text, true) as patience
       where b.id = any($2::text::int8[])
       order by b.id for no key update of b
     ),
@@ -8,8 +9,8 @@
       where b.id = any(array(select id from locked)) and b.waiting is distinct from $4::text
     ),
     waits as materialized (
-      select case when count(*) filter (where pending > 0) > 0 and not bool_or(failed > 0)
-        then count(*) filter (where pending > 0) else 0 end as open
+      select case when count(*) filter (where open) > 0 and not bool_or(failed > 0)
+        then count(*) filter (where open) else 0 end as open
       from locked
     ),
     holder as (

@@ -42,8 +42,9 @@ const MOST = 10_000;
  * did not see. It locks first batches, then the jobs that it makes due, both in the order of their ids. A
  * statement that ends a member holds rows of jobs and asks for no batch, so no circle of waits can arise. A
  * batch ends once, in the commit that makes those due who wait for it: a crash before that leaves the tallies
- * to the next fold. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which
- * would test the version before it.
+ * to the next fold. Of one that has ended it still counts members that were put back one by one, so that a
+ * redrive of the flow knows of them. A waiting job's row is read as it is after the lock: `set` decides, not
+ * `where`, which would test the version before it.
  */
 export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fold): Promise<Folded> {
   const [row] = await queryRows(db, tables, foldTalliesQuery(tables, fold), { entry: BATCHES_ENTRY });
@@ -76,7 +77,7 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks 
       ${found}
     ),
     locked as materialized (
-      select b.id from ${queueBatches} as b${lockPatience(tables, locks)}
+      select b.id, b.ended_at is null as open from ${queueBatches} as b${lockPatience(tables, locks)}
       where b.id = any(array(select batch_id from found))
       order by b.id for no key update of b skip locked
     ),
@@ -85,19 +86,20 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks 
       returning t.batch_id, t.added, t.ended, t.failed, t.cancel_reason
     ),
     sums as materialized (
-      select t.batch_id as id, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
-        sum(t.failed) as failed, min(t.cancel_reason) as cancel_reason
-      from taken as t group by t.batch_id
+      select t.batch_id as id, l.open, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
+        sum(t.failed) as failed, min(t.cancel_reason) filter (where l.open) as cancel_reason
+      from taken as t join locked as l on l.id = t.batch_id group by t.batch_id, l.open
     ),
     counted as (
       update ${queueBatches} as b
       set total = b.total + s.added, pending = b.pending + s.added - s.ended, failed = b.failed + s.failed,
         cancel_reason = coalesce(b.cancel_reason, s.cancel_reason),
-        ended_at = case when b.pending + s.added - s.ended <= 0 then statement_timestamp() end
+        ended_at = case when b.pending + s.added - s.ended <= 0 or not s.open
+          then coalesce(b.ended_at, statement_timestamp()) end
       from sums as s
-      where b.id = any(array(select id from locked)) and b.id = s.id and b.ended_at is null
-      returning b.id, b.pending <= 0 as over, s.failed > 0 or (b.pending <= 0 and b.failed > 0) as failing,
-        b.waiting,
+      where b.id = any(array(select id from locked)) and b.id = s.id
+      returning b.id, s.open and b.pending <= 0 as over,
+        s.open and (s.failed > 0 or (b.pending <= 0 and b.failed > 0)) as failing, b.waiting,
         s.cancel_reason is not null and b.pending > 0 as unwanted
     ),
     targets as materialized (

@@ -3,8 +3,9 @@ import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /**
- * Opens those batches of a flow again that have discarded or cancelled members with results; returns the ids
- * of these members, by state. Nothing of the flow is to be cancelled any more.
+ * Opens those batches of a flow again that have discarded or cancelled members with results, or members that
+ * were put back one by one; returns the ids of the former, by state. Nothing of the flow is to be cancelled
+ * any more.
  *
  * **Under concurrency.** It locks the batches of the flow in the order of their ids, as a fold does, and
  * waits for one that is under way. The members are to be put back in the same transaction, which tallies
@@ -26,22 +27,28 @@ export function reopenBatchesQuery(
 ): SQL {
   return sql`
     with locked as materialized (
-      select b.id from ${queueBatches} as b where b.flow_id = ${flowId}::int8
+      select b.id, b.pending from ${queueBatches} as b where b.flow_id = ${flowId}::int8
       order by b.id for no key update
     ),
     members as materialized (
       select r.job_id, r.batch_id, r.state from ${queueResults} as r
       where r.batch_id = any(array(select id from locked)) and r.state in ('discarded', 'cancelled')
     ),
+    unended as materialized (
+      select batch_id as id from members
+      union
+      select l.id from locked as l
+      where l.pending > 0 or exists (select from ${queueTallies} as t where t.batch_id = l.id)
+    ),
     tallied as (
-      insert into ${queueTallies} (batch_id) select distinct batch_id from members
+      insert into ${queueTallies} (batch_id) select id from unended
     ),
     reopened as (
       update ${queueBatches} as b
       set cancel_reason = null,
-        ended_at = case when b.id in (select batch_id from members) then null else b.ended_at end
+        ended_at = case when b.id in (select id from unended) then null else b.ended_at end
       where b.id = any(array(select id from locked))
-        and (b.cancel_reason is not null or b.id in (select batch_id from members))
+        and (b.cancel_reason is not null or b.id in (select id from unended))
     )
     select m.job_id, m.state from members as m order by m.job_id`;
 }

@@ -47,7 +47,8 @@ export function waitForBatchesQuery(
   const over = failFast ? sql` and not bool_or(failed > 0)` : sql``;
   return sql`
     with locked as materialized (
-      select b.id, b.pending, b.failed from ${queueBatches} as b${lockPatience(tables, locks)}
+      select b.id, b.ended_at is null as open, b.failed
+      from ${queueBatches} as b${lockPatience(tables, locks)}
       where b.id = any(${arrayText(batchIds)}::text::int8[])
       order by b.id for no key update of b
     ),
@@ -56,8 +57,8 @@ export function waitForBatchesQuery(
       where b.id = any(array(select id from locked)) and b.waiting is distinct from ${waiting}::text
     ),
     waits as materialized (
-      select case when count(*) filter (where pending > 0) > 0${over}
-        then count(*) filter (where pending > 0) else 0 end as open
+      select case when count(*) filter (where open) > 0${over}
+        then count(*) filter (where open) else 0 end as open
       from locked
     ),
     holder as (
