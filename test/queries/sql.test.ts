@@ -257,6 +257,7 @@ describe('statements about held and waiting jobs', () => {
       'deleteLeftRowsQuery',
       'receiveSignalQuery',
       'receiveSignalQuery, in a transaction',
+      'receiveSignalQuery, behind another step',
       'receiveSignalQuery, of several',
       'recordStepsQuery',
       'recordStepsQuery, in a transaction',

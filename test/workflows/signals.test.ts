@@ -122,6 +122,24 @@ describe('a signal and a wait at the same time', () => {
     await database.client`drop table naive`;
   });
 
+  test('of which a job waits for two side by side: each is received once, in the order of the waits', async () => {
+    let sent = false;
+    await start(async ({ step, job }) => {
+      const later = async () => {
+        await step.run('both are there', async () => {
+          await until(async () => (await queue.workflows.mailboxes(database.db, job.id)).length > 0);
+          await send(job.id, 1);
+          await send(job.id, 2);
+          sent = true;
+        });
+        return await step.waitForSignal(answer, { name: 'second' });
+      };
+      return await Promise.all([step.waitForSignal(answer, { name: 'first' }), later()]);
+    });
+    expect(await outputOf(await enqueue())).toEqual([1, 2]);
+    expect(sent).toBe(true);
+  });
+
   test('many senders, and jobs that wait as often: each signal is received once, in order', async () => {
     const SIGNALS = 5;
     await start(async ({ step }) => {

@@ -55,6 +55,7 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   'findLeftRowsQuery, further mailboxes': { refused: [], instead: 'an error' },
   receiveSignalQuery: { refused: [], instead: 'an error' },
   'receiveSignalQuery, in a transaction': { refused: [], instead: 'an error' },
+  'receiveSignalQuery, behind another step': { refused: [], instead: 'an error' },
   'receiveSignalQuery, of several': { refused: [], instead: 'an error' },
   recordStepsQuery: { refused: [], instead: 'an error' },
   'recordStepsQuery, in a transaction': { refused: [], instead: 'an error' },

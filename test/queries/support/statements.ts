@@ -459,6 +459,12 @@ export function allStatements(
       { ...wanted, timeoutMs: undefined },
       'wait',
     ),
+    'receiveSignalQuery, behind another step': receiveSignalQuery(
+      workflows,
+      held,
+      { ...wanted, isBehind: true },
+      'briefly',
+    ),
     'receiveSignalQuery, of several': receiveSignalQuery(
       workflows,
       held,

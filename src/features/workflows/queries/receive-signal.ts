@@ -11,6 +11,8 @@ export interface SignalToReceive extends HeldJob {
   readonly signal: string;
   /** Which one of its name, from 0: how many the job has received. */
   readonly at: number;
+  /** Whether the attempt waits for one of this name already: then this step waits behind it. */
+  readonly isBehind?: boolean | undefined;
   /** How long the step waits, from its first try; `undefined`: without a limit. */
   readonly timeoutMs: number | undefined;
   /** Of a step that waits for the first of several: the key of this one among them. */
@@ -56,13 +58,17 @@ export async function receiveSignal(
 export function receiveSignalQuery(
   tables: TablesOfWorkflows,
   holder: Holder,
-  { id, fence, name, signal, at, timeoutMs, first, trace }: SignalToReceive,
+  { id, fence, name, signal, at, isBehind = false, timeoutMs, first, trace }: SignalToReceive,
   locks: Exclude<RowLocks, 'skip'>,
 ): SQL {
   const { queueJobs, queueMailboxes, queueSteps } = tables;
   const { queue } = holder;
   const held = isStillHeld(holder, { id, fence });
   const patience = lockPatience(tables, locks);
+  const taken = isBehind
+    ? sql`waiting = true`
+    : sql`waiting = jsonb_array_length(m.sent) <= ${at}::int4,
+        received = greatest(m.received, least(${at}::int4 + 1, jsonb_array_length(m.sent)))`;
   // One of several is recorded only once it is there, with its key.
   const what =
     first === undefined
@@ -81,10 +87,9 @@ export function receiveSignalQuery(
       select j.id, j.queue, ${signal}, true, statement_timestamp() from ${queueJobs} as j${patience}
       where ${held}
       on conflict (job_id, queue, name) do update
-      set waiting = jsonb_array_length(m.sent) <= ${at}::int4,
-        received = greatest(m.received, least(${at}::int4 + 1, jsonb_array_length(m.sent))),
+      set ${taken},
         updated_at = excluded.updated_at
-      returning m.sent -> ${at}::int4 -> 'value' as value
+      returning ${isBehind ? sql`null::jsonb` : sql`m.sent -> ${at}::int4 -> 'value'`} as value
     ),
     holder as materialized (
       select j.id, box.value, s.until <= statement_timestamp() as late

@@ -25,6 +25,7 @@ import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
 import type { TokenClaims } from '../tokens/tokens.ts';
+import { Turns } from './turns.ts';
 
 /** A step that was recorded before. One that only a test has given may be of any kind. */
 export interface KnownStep extends Omit<FoundStep, 'kind'> {
@@ -107,8 +108,11 @@ export class AttemptSteps {
   readonly #observations = new Map<string, StepObservation>();
   readonly #inside: AsyncContext<string> | undefined;
   readonly #names = new Set<string>();
-  /** How many signals this job has received, or waits for, by their name. */
-  readonly taken = new Map<string, number>();
+  /** How many signals this job has received, by their name. */
+  readonly #received = new Map<string, number>();
+  /** The steps of this attempt that wait for a signal, by its name. */
+  readonly #waitingFor = new Map<string, Set<string>>();
+  readonly #receiving = new Turns<string>();
   #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
   /** When the memo was read, by the monotonic clock. */
   #readMs = 0;
@@ -226,7 +230,7 @@ export class AttemptSteps {
     const steps = isFirstClaim(this.attempt) ? [] : await this.store.find();
     for (const { signal, output } of steps) {
       if (signal === null || output === undefined) continue;
-      this.taken.set(signal, (this.taken.get(signal) ?? 0) + 1);
+      this.#received.set(signal, (this.#received.get(signal) ?? 0) + 1);
     }
     this.#recorded = steps.length;
     // They are in the order in which they began.
@@ -239,6 +243,39 @@ export class AttemptSteps {
   outputOf({ name, error, attempts, output }: KnownStep): unknown {
     if (error === null) return output;
     throw new StepFailedError(this.attempt.job.kind, name, attempts, error);
+  }
+
+  /**
+   * Takes the next signal of a name for a step, or lets the step wait for it. Steps that want the same signal
+   * do so one after the other, and one that comes after one that waits does not overtake it: what comes is
+   * received in the order of the steps, and the last word in the mailbox is that of the one that waits.
+   *
+   * @param unwanted batches whose members are cancelled where it receives one
+   * @throws LeaseLostError
+   */
+  async receive(
+    wanted: Omit<SignalToReceive, 'id' | 'fence' | 'at' | 'isBehind'>,
+    unwanted: readonly number[] = [],
+  ): Promise<Received> {
+    const { name, signal } = wanted;
+    return await this.#receiving.take([signal], async () => {
+      const { id, fence } = this.attempt.job;
+      const at = this.#received.get(signal) ?? 0;
+      const waiting = this.#waitingFor.get(signal) ?? new Set<string>();
+      const received = await this.store.receive(
+        { ...wanted, id, fence, at, isBehind: waiting.size > 0 },
+        unwanted,
+      );
+      if (received === undefined) throw this.lost();
+      if (received.type === 'received') this.#received.set(signal, at + 1);
+      if (received.type === 'waiting') this.#waitingFor.set(signal, waiting.add(name));
+      return received;
+    });
+  }
+
+  /** A step does not wait for signals any more: something else has come first. */
+  waitsNoLonger(name: string): void {
+    for (const waiting of this.#waitingFor.values()) waiting.delete(name);
   }
 
   /** Calls the function of a step; counts its failures where they are bounded. */

@@ -66,14 +66,10 @@ export class FirstStep {
       const leftMs = found === undefined ? await this.#recordWait(name, sources) : this.#steps.leftMs(found);
       const isOverdue = leftMs !== undefined && leftMs <= 0;
       const due = isOverdue ? earliest(sources, found?.until?.getTime() ?? Date.now()) : undefined;
-      /** How many signals were taken before, by the names of those that were asked for. */
-      const asked = new Map<string, number>();
       for (const source of sources) {
         const unwanted = cancelRest ? childrenBeside(source, sources) : [];
-        const decision = await this.#ask(name, source, source === due, asked, unwanted);
+        const decision = await this.#ask(name, source, source === due, unwanted);
         if (decision === undefined) continue;
-        // What was asked for in vain goes to the next wait for it.
-        for (const [signal, at] of asked) this.#steps.taken.set(signal, at);
         return await this.#valued(decision, sources, name);
       }
       return await this.#steps.wait(name, leftMs === undefined ? null : Math.min(leftMs, MAX_WAIT_MS));
@@ -85,7 +81,6 @@ export class FirstStep {
     name: string,
     source: Source,
     isDue: boolean,
-    asked: Map<string, number>,
     unwanted: readonly number[],
   ): Promise<Decision | undefined> {
     const { key } = source;
@@ -93,7 +88,7 @@ export class FirstStep {
       case 'time':
         return isDue ? await this.#record(name, { key }, unwanted) : undefined;
       case 'signal':
-        return await this.#receive(name, source, asked, unwanted);
+        return await this.#receive(name, source, unwanted);
       case 'child': {
         const end = await this.#children.endOf(source.child);
         if (end === undefined) return undefined;
@@ -108,20 +103,13 @@ export class FirstStep {
   async #receive(
     name: string,
     { key, signal }: SignalSource,
-    asked: Map<string, number>,
     unwanted: readonly number[],
   ): Promise<Decision | undefined> {
-    const { taken, attempt, store } = this.#steps;
-    const at = taken.get(signal.name) ?? 0;
-    taken.set(signal.name, at + 1);
-    asked.set(signal.name, at);
-    const { id, fence } = attempt.job;
-    const wanted = { id, fence, name, signal: signal.name, at, timeoutMs: undefined, first: key };
-    const received = await store.receive(wanted, unwanted);
-    if (received === undefined) throw this.#steps.lost();
+    const wanted = { name, signal: signal.name, timeoutMs: undefined, first: key };
+    const received = await this.#steps.receive(wanted, unwanted);
     if (received.type !== 'received') return undefined;
-    attempt.noteProgress();
-    asked.delete(signal.name);
+    this.#steps.attempt.noteProgress();
+    this.#steps.waitsNoLonger(name);
     // The statement writes it in this shape.
     return received.value as Decision;
   }
@@ -154,6 +142,7 @@ export class FirstStep {
     error?: StepErrorRecord,
   ): Promise<Decision> {
     const startMs = performance.now();
+    this.#steps.waitsNoLonger(name);
     await this.#steps.record({ name, kind: 'first', output: decision, startMs, error }, unwanted);
     return decision;
   }

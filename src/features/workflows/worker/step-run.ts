@@ -149,25 +149,11 @@ export class StepRun implements Step {
     if (timeoutMs !== undefined) checkDurationMs(`step '${name}': timeoutMs`, timeoutMs, 0, MAX_WAIT_MS);
     return await this.#steps.step(name, 'signal', async (found) => {
       if (isOver(found)) return (await signalValue(signal, found.output)) as never;
-      const at = this.#steps.taken.get(signal.name) ?? 0;
-      // Taken, or waited for: another wait for it in this run gets the one after it.
-      this.#steps.taken.set(signal.name, at + 1);
-      const { id, fence } = this.#steps.attempt.job;
-      const wanted = {
-        id,
-        fence,
-        name,
-        signal: signal.name,
-        at,
-        timeoutMs,
-        trace: this.#steps.traceOf(name),
-      };
-      const received = await this.#steps.store.receive(wanted);
-      if (received === undefined) throw this.#steps.lost();
+      const trace = this.#steps.traceOf(name);
+      const received = await this.#steps.receive({ name, signal: signal.name, timeoutMs, trace });
       if (received.type === 'waiting') return await this.#steps.wait(name, received.leftMs);
       this.#steps.attempt.noteProgress();
       if (received.type === 'received') return (await signalValue(signal, received.value)) as never;
-      this.#steps.taken.set(signal.name, at);
       return undefined as never;
     });
   }

@@ -1,0 +1,52 @@
+    with box as (
+      insert into "queue_mailboxes" as m (job_id, queue, name, waiting, updated_at)
+      select j.id, j.queue, $1, true, statement_timestamp() from "queue_jobs" as j cross join set_config('lock_timeout', $2::text, true) as patience
+      where j.queue = $3 and j.id = $4::int8
+        and j.worker_id is not distinct from $5::int8 and j.fence = $6::int8
+      on conflict (job_id, queue, name) do update
+      set waiting = true,
+        updated_at = excluded.updated_at
+      returning null::jsonb as value
+    ),
+    holder as materialized (
+      select j.id, box.value, s.until <= statement_timestamp() as late
+      from box cross join "queue_jobs" as j
+      left join "queue_steps" as s on s.job_id = j.id and s.queue = j.queue and s.name = $7
+      where j.queue = $8 and j.id = $9::int8
+        and j.worker_id is not distinct from $10::int8 and j.fence = $11::int8
+      for no key update of j
+    ),
+    recorded as (
+      insert into "queue_steps" as s (job_id, queue, name, kind, signal, output, fence, until, trace,
+        started_at, ended_at)
+      select id, $12, $13, 'signal', $14, value, $15::int8,
+        statement_timestamp() + $16::float8 * interval '1 millisecond',
+        $17::text, statement_timestamp(),
+        case when value is not null or late then statement_timestamp() end
+      from holder
+      on conflict (job_id, queue, name) do update
+      set output = case when s.ended_at is null then excluded.output else s.output end,
+        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,
+        trace = coalesce(excluded.trace, s.trace)
+      returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
+    )
+    select output, has_output, ended,
+      extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms
+    from recorded
+-- $1 = "mail"
+-- $2 = "100ms"
+-- $3 = "mail"
+-- $4 = 42
+-- $5 = 42
+-- $6 = 1
+-- $7 = "mail"
+-- $8 = "mail"
+-- $9 = 42
+-- $10 = 42
+-- $11 = 1
+-- $12 = "mail"
+-- $13 = "mail"
+-- $14 = "mail"
+-- $15 = 1
+-- $16 = 1000
+-- $17 = null
