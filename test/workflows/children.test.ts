@@ -378,6 +378,48 @@ describe('many children', () => {
     expect(await outputOf(id)).toEqual([10, [20, 30]]);
   });
 
+  test('that are waited for to their end and to a failure: the failure is thrown at once', async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    onTestFinished(release);
+    let isOpen = false;
+    await start(
+      async ({ step }) => {
+        const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 13 }]);
+        const failing = async () => {
+          const reason = await step.all('outputs', all).catch((error: ChildFailedError) => error.reason);
+          await step.run('one has failed', async () => {
+            isOpen = (await openBatches()) === 1;
+            release();
+          });
+          return reason;
+        };
+        const later = async () => {
+          await step.run('look', () => until(async () => await waitedFor(all.batchId)));
+          return await step.allEnded('ends', all);
+        };
+        return await Promise.all([failing(), later()]);
+      },
+      [
+        handle(child, async ({ payload }) => {
+          // Not before the parent waits for both.
+          const waiting = { kind: 'parent', state: 'waiting' } as const;
+          await until(async () => (await queue.list(database.db, waiting)).jobs.length > 0);
+          if (payload === 13) throw new NonRetryableError('thirteen');
+          await held;
+          return payload;
+        }),
+      ],
+    );
+    expect(await outputOf(await enqueue())).toMatchObject([
+      'thirteen',
+      [{ output: 1 }, { state: 'discarded' }],
+    ]);
+    expect(isOpen).toBe(true);
+  });
+
   test('may be none', async () => {
     await start(async ({ step }) => await step.all('outputs', await step.enqueueMany('all', child, [])));
     expect(await outputOf(await enqueue())).toEqual([]);

@@ -9,6 +9,8 @@ export interface WaitForBatches extends HeldJob {
   readonly batchIds: readonly number[];
   /** Whether to wait only as long as none of their members fails. */
   readonly failFast: boolean;
+  /** Whether the attempt already waits for one of them so: its first failure wakes the job all the same. */
+  readonly isBesideFailFast?: boolean | undefined;
 }
 
 /**
@@ -39,11 +41,11 @@ export async function waitForBatches(
 export function waitForBatchesQuery(
   tables: TablesOfBatches,
   holder: Holder,
-  { id, fence, batchIds, failFast }: WaitForBatches,
+  { id, fence, batchIds, failFast, isBesideFailFast = false }: WaitForBatches,
   locks: Exclude<RowLocks, 'skip'>,
 ): SQL {
   const { queueJobs, queueBatches } = tables;
-  const waiting = failFast ? 'failure' : 'end';
+  const waiting = failFast || isBesideFailFast ? 'failure' : 'end';
   const over = failFast ? sql` and not bool_or(failed > 0)` : sql``;
   return sql`
     with locked as materialized (

@@ -20,6 +20,7 @@ import {
   isOver,
   type KnownStep,
 } from './attempt-steps.ts';
+import { Turns } from './turns.ts';
 
 const MAX_CHILDREN = 10_000;
 const RESULT_GONE = 'its result is gone, so how it ended is not known';
@@ -27,6 +28,9 @@ const RESULT_GONE = 'its result is gone, so how it ended is not known';
 /** The jobs that one attempt enqueues, those that it waits for, and those that its job has waited for. */
 export class StepChildren {
   readonly #steps: AttemptSteps;
+  /** The batches of which a step of this attempt waits for the first failure, too. */
+  readonly #failFast = new Set<number>();
+  readonly #asking = new Turns<number>();
 
   constructor(steps: AttemptSteps) {
     this.#steps = steps;
@@ -101,12 +105,8 @@ export class StepChildren {
     batchId,
     job,
   }: Child): Promise<(ChildEnd & { readonly kind: string }) | undefined> {
-    const { attempt, store } = this.#steps;
-    const { id, fence } = attempt.job;
-    const isOpen = await store.waitFor({ id, fence, batchIds: [batchId], failFast: false });
-    if (isOpen === undefined) throw this.#steps.lost();
-    if (isOpen) return undefined;
-    const end = (await store.ends([batchId])).find((end) => end.id === childId);
+    if (await this.#waitFor([batchId], false)) return undefined;
+    const end = (await this.#steps.store.ends([batchId])).find((end) => end.id === childId);
     const gone = { id: childId, state: 'gone', reason: RESULT_GONE } as const;
     return { ...(end === undefined ? gone : childEnd(end)), kind: job.kind };
   }
@@ -196,7 +196,6 @@ export class StepChildren {
     children: Children | readonly Child[],
     failFast: boolean,
   ): Promise<(ChildEnd & { readonly kind: string })[]> {
-    const { id, fence } = this.#steps.attempt.job;
     const { batchIds, kinds } = idsOf(name, children);
     const find = async () =>
       new Map((await this.#steps.store.ends(batchIds)).map((end) => [end.id, childEnd(end)] as const));
@@ -205,9 +204,7 @@ export class StepChildren {
     // It has waited before, so they have probably ended.
     let ends = found === undefined ? new Map<number, ChildEnd>() : await find();
     if (ends.size < kinds.size && !hasFailed()) {
-      const isOpen = await this.#steps.store.waitFor({ id, fence, batchIds, failFast });
-      if (isOpen === undefined) throw this.#steps.lost();
-      if (isOpen) {
+      if (await this.#waitFor(batchIds, failFast)) {
         if (found === undefined) await this.#recordWait(name);
         return await this.#steps.wait(name, null);
       }
@@ -217,6 +214,23 @@ export class StepChildren {
       const end = ends.get(id);
       if (end === undefined && hasFailed()) return [];
       return [{ ...(end ?? { id, state: 'gone', reason: RESULT_GONE }), kind }];
+    });
+  }
+
+  /**
+   * Whether there is something to wait for. Steps that wait for the same batch ask one after the other: how
+   * the last one waits stands in its row, and must not hide that another one waits for a failure.
+   *
+   * @throws LeaseLostError
+   */
+  async #waitFor(batchIds: readonly number[], failFast: boolean): Promise<boolean> {
+    return await this.#asking.take(batchIds, async () => {
+      const { id, fence } = this.#steps.attempt.job;
+      const isBesideFailFast = batchIds.some((batchId) => this.#failFast.has(batchId));
+      const isOpen = await this.#steps.store.waitFor({ id, fence, batchIds, failFast, isBesideFailFast });
+      if (isOpen === undefined) throw this.#steps.lost();
+      if (isOpen && failFast) for (const batchId of batchIds) this.#failFast.add(batchId);
+      return isOpen;
     });
   }
 
