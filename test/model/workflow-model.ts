@@ -1,0 +1,473 @@
+/**
+ * The life of workflows as plain data: what the tables must hold of steps, mailboxes, batches and notes after each thing that can
+ * happen. Written from the documentation, as the model of jobs is.
+ */
+
+import type { WaitPolicy } from '../../src/features/batches/schema/queue-waits.ts';
+
+export type StepKindOfModel = 'run' | 'sleep' | 'signal' | 'enqueue' | 'wait';
+export type EndState = 'completed' | 'discarded' | 'cancelled';
+
+/** When an unheld job is due: at once, in some hours, or when something wakes it; of a held one, whether it was woken. */
+export type Run = 'due' | 'later' | 'never' | 'held' | 'woken';
+
+/** A wait that an attempt has said to the database. */
+export type Wait =
+  | { readonly type: 'time'; readonly run: Run }
+  | { readonly type: 'signal'; readonly signal: string; readonly at: number; readonly run: Run }
+  | { readonly type: 'batches'; readonly ids: readonly number[]; readonly failFast: boolean };
+
+export interface WorkflowJob {
+  readonly id: number;
+  readonly queue: string;
+  readonly batch: number | null;
+  /** `gone`: its row was deleted by hand. */
+  state: 'live' | EndState | 'gone';
+  workerId: number | null;
+  fence: number;
+  run: Run;
+  blockers: number | null;
+  /** Whether it is to end without being run. */
+  unwanted: boolean;
+  /** What the attempt that has parked it waits for; `flow`: what has to end before it begins. */
+  waits: readonly Wait[] | 'flow';
+}
+
+export interface ModelStep {
+  readonly name: string;
+  readonly kind: StepKindOfModel;
+  fence: number;
+  ended: boolean;
+  output: unknown;
+  until: 'passed' | 'ahead' | null;
+}
+
+export interface ModelBox {
+  readonly sent: number[];
+  readonly keys: Set<string>;
+  received: number;
+  waiting: boolean;
+}
+
+export interface ModelBatch {
+  readonly id: number;
+  readonly flow: number | null;
+  total: number;
+  pending: number;
+  failed: number;
+  waiting: 'end' | 'failure' | null;
+  unwanted: boolean;
+  ended: boolean;
+}
+
+export interface ModelWait {
+  readonly batch: number;
+  readonly job: number;
+  readonly policy: WaitPolicy;
+}
+
+/** A note: what has become of members since their batch was counted. */
+export interface ModelTally {
+  readonly batch: number;
+  readonly added: number;
+  readonly ended: number;
+  readonly failed: number;
+  readonly unwanted: boolean;
+}
+
+/** What a fold does, decided by what it sees. */
+export interface ModelFold {
+  readonly tallies: readonly ModelTally[];
+  readonly batches: readonly number[];
+  /** The jobs that it makes due, or tells. */
+  readonly targets: readonly number[];
+}
+
+/** A claim of one job, kept by the worker that made it, even when it has long lost the job. */
+export interface Attempt {
+  readonly id: number;
+  readonly queue: string;
+  readonly workerId: number;
+  readonly fence: number;
+  readonly attempt: number;
+  /** What it has read. */
+  readonly memo: ReadonlyMap<string, Readonly<ModelStep>>;
+  /** The names that it has used. */
+  readonly names: Set<string>;
+  /** How many signals of a name it has taken, or waits for. */
+  readonly taken: Map<string, number>;
+  /** The batches of the children that it knows. */
+  readonly children: Set<number>;
+  readonly waits: Wait[];
+  /** The job is to end: no handler runs. */
+  readonly unwanted: boolean;
+  isOver: boolean;
+}
+
+export class WorkflowModel {
+  readonly jobs = new Map<number, WorkflowJob>();
+  readonly steps = new Map<number, Map<string, ModelStep>>();
+  readonly boxes = new Map<string, ModelBox>();
+  readonly batches = new Map<number, ModelBatch>();
+  waits: ModelWait[] = [];
+  tallies: ModelTally[] = [];
+  readonly livingWorkers = new Set<number>();
+  /** How many members are gone without a note, by their batch. */
+  readonly missing = new Map<number, number>();
+  /** The jobs of which steps were forgotten that had received signals: others may receive these again. */
+  readonly rewound = new Set<number>();
+  /** What an open transaction has locked. */
+  lockedJobs: ReadonlySet<number> = new Set();
+  lockedBatches: ReadonlySet<number> = new Set();
+  lockedBoxes: ReadonlySet<string> = new Set();
+
+  get live(): WorkflowJob[] {
+    return [...this.jobs.values()].filter(({ state }) => state === 'live');
+  }
+
+  get(id: number): WorkflowJob {
+    const job = this.jobs.get(id);
+    if (job === undefined) throw new Error(`the model knows no job ${id}`);
+    return job;
+  }
+
+  batch(id: number): ModelBatch {
+    const batch = this.batches.get(id);
+    if (batch === undefined) throw new Error(`the model knows no batch ${id}`);
+    return batch;
+  }
+
+  membersOf(batch: number): WorkflowJob[] {
+    return [...this.jobs.values()].filter((job) => job.batch === batch);
+  }
+
+  stepsOf(id: number): Map<string, ModelStep> {
+    const steps = this.steps.get(id) ?? new Map<string, ModelStep>();
+    this.steps.set(id, steps);
+    return steps;
+  }
+
+  holds({ id, workerId, fence }: Pick<Attempt, 'id' | 'workerId' | 'fence'>): boolean {
+    const job = this.jobs.get(id);
+    return job?.state === 'live' && job.workerId === workerId && job.fence === fence;
+  }
+
+  add(job: Pick<WorkflowJob, 'id' | 'queue' | 'batch' | 'blockers'>): void {
+    const isBlocked = job.blockers !== null;
+    this.jobs.set(job.id, {
+      ...job,
+      state: 'live',
+      workerId: null,
+      fence: 0,
+      run: isBlocked ? 'never' : 'due',
+      unwanted: false,
+      waits: isBlocked ? 'flow' : [],
+    });
+  }
+
+  open(id: number, members: number, flow: number | null): void {
+    const rest = { failed: 0, waiting: null, unwanted: false, ended: members === 0 };
+    this.batches.set(id, { id, flow, total: members, pending: members, ...rest });
+  }
+
+  isFree({ workerId, id }: WorkflowJob, claimer: number, sweep: boolean): boolean {
+    if (this.lockedJobs.has(id)) return false;
+    return workerId === null || (sweep && workerId !== claimer && !this.livingWorkers.has(workerId));
+  }
+
+  claim(job: WorkflowJob, workerId: number): void {
+    job.workerId = workerId;
+    job.fence++;
+    job.run = 'held';
+    job.waits = [];
+  }
+
+  /** A member leaves the table: it is noted in the same commit; and that its children are to end, if it is cancelled. */
+  end(id: number, state: EndState): void {
+    const job = this.get(id);
+    job.state = state;
+    job.unwanted = false;
+    const failed = state === 'completed' ? 0 : 1;
+    if (job.batch !== null) this.#note({ batch: job.batch, ended: 1, failed });
+    if (state !== 'cancelled') return;
+    for (const { batch, policy, job } of this.waits)
+      if (job === id && policy === 'parent') this.#note({ batch, unwanted: true });
+  }
+
+  /** Back from its results, due at once. */
+  redrive(id: number): void {
+    const job = this.get(id);
+    job.state = 'live';
+    job.workerId = null;
+    job.blockers = null;
+    job.run = 'due';
+    job.waits = [];
+    if (job.batch !== null) this.#note({ batch: job.batch, ended: -1, failed: -1 });
+  }
+
+  /** It was sleeping, or is held and about to: it runs again at once. */
+  wake(id: number): void {
+    const job = this.get(id);
+    job.run = job.workerId === null ? 'due' : 'woken';
+  }
+
+  putBack(job: WorkflowJob, run: Run): void {
+    job.workerId = null;
+    job.run = run;
+  }
+
+  /** Whoever was woken since its claim, or is to end, does not wait. */
+  park({ id, waits }: Attempt): void {
+    const job = this.get(id);
+    const runs = waits.map((wait) => (wait.type === 'batches' ? 'never' : wait.run));
+    const run = runs.includes('due') ? 'due' : runs.includes('later') ? 'later' : 'never';
+    job.waits = [...waits];
+    this.putBack(job, job.run === 'woken' || job.unwanted ? 'due' : run);
+  }
+
+  /** A step that has ended stays as it is. */
+  record(attempt: Attempt, step: Pick<ModelStep, 'name' | 'kind' | 'ended' | 'output' | 'until'>): void {
+    const steps = this.stepsOf(attempt.id);
+    const found = steps.get(step.name);
+    if (found === undefined) {
+      steps.set(step.name, { ...step, fence: attempt.fence });
+      return;
+    }
+    if (found.ended && found.fence !== attempt.fence) return;
+    Object.assign(found, { ended: step.ended, output: step.output, fence: attempt.fence });
+    found.until ??= step.until;
+  }
+
+  box(id: number, signal: string): ModelBox | undefined {
+    return this.boxes.get(`${id} ${signal}`);
+  }
+
+  send(id: number, signal: string, value: number, key: string | undefined): 'sent' | 'duplicate' | 'gone' {
+    if (this.jobs.get(id)?.state !== 'live') return 'gone';
+    const box = this.box(id, signal) ?? { sent: [], keys: new Set(), received: 0, waiting: false };
+    this.boxes.set(`${id} ${signal}`, box);
+    if (key !== undefined && box.keys.has(key)) return 'duplicate';
+    if (key !== undefined) box.keys.add(key);
+    box.sent.push(value);
+    if (box.waiting) this.wake(id);
+    return 'sent';
+  }
+
+  /** Of a job that is held. */
+  receive(
+    attempt: Attempt,
+    { name, signal, at, until, isBehind }: ReceiveOfModel,
+  ): 'received' | 'late' | 'waiting' {
+    const { id, fence } = attempt;
+    const key = `${id} ${signal}`;
+    const box = this.boxes.get(key);
+    if (box === undefined) this.boxes.set(key, { sent: [], keys: new Set(), received: 0, waiting: true });
+    else if (isBehind) box.waiting = true;
+    else {
+      box.waiting = box.sent.length <= at;
+      box.received = Math.max(box.received, Math.min(at + 1, box.sent.length));
+    }
+    const value = isBehind ? undefined : box?.sent[at];
+    const steps = this.stepsOf(id);
+    const found = steps.get(name);
+    if (found === undefined) {
+      const ended = value !== undefined;
+      steps.set(name, { name, kind: 'signal', fence, ended, output: value, until });
+      return ended ? 'received' : 'waiting';
+    }
+    found.fence = fence;
+    if (!found.ended && value !== undefined) Object.assign(found, { ended: true, output: value });
+    if (!found.ended && found.until === 'passed') found.ended = true;
+    if (!found.ended) return 'waiting';
+    return found.output === undefined ? 'late' : 'received';
+  }
+
+  /** Whether one of the batches is open that the wait needs; those who end members are told in any case. */
+  waitFor(attempt: Attempt, ids: readonly number[], failFast: boolean, others: boolean): boolean {
+    const batches = ids.map((id) => this.batch(id));
+    const open = batches.filter(({ ended }) => !ended).length;
+    const isOpen = open > 0 && !(failFast && batches.some(({ failed }) => failed > 0));
+    for (const batch of batches) batch.waiting = failFast || others ? 'failure' : 'end';
+    if (!this.holds(attempt)) return isOpen;
+    const job = this.get(attempt.id);
+    if (isOpen) job.blockers = Math.min(job.blockers ?? open, open);
+    return isOpen;
+  }
+
+  grow(batch: number, members: number): void {
+    this.tallies.push({
+      batch,
+      added: members,
+      ended: 0,
+      failed: 0,
+      unwanted: this.batch(batch).unwanted,
+    });
+  }
+
+  canGrow(id: number | null): boolean {
+    if (id === null || this.batch(id).ended) return false;
+    return !this.waits.some(
+      ({ batch, policy }) => batch === id && (policy === 'parent' || policy === 'detached'),
+    );
+  }
+
+  /** What a fold of these batches, or of any, does at this moment. */
+  planFold(ids: readonly number[] | undefined): ModelFold {
+    const tallies = this.tallies.filter(
+      ({ batch }) => (ids === undefined || ids.includes(batch)) && !this.lockedBatches.has(batch),
+    );
+    const batches = [...new Set(tallies.map(({ batch }) => batch))];
+    const targets = this.waits.filter(({ batch }) => batches.includes(batch)).map(({ job }) => job);
+    return { tallies, batches, targets };
+  }
+
+  /** Counts tallies, ends batches, and makes due what waited. */
+  fold({ tallies, batches }: ModelFold): void {
+    this.tallies = this.tallies.filter((tally) => !tallies.includes(tally));
+    const wakes = new Map<number, { ended: number; unwanted: boolean; atOnce: boolean }>();
+    for (const id of batches) {
+      const batch = this.batch(id);
+      const of = tallies.filter((tally) => tally.batch === id);
+      const sum = (what: 'added' | 'ended' | 'failed') => of.reduce((all, tally) => all + tally[what], 0);
+      batch.total += sum('added');
+      batch.pending += sum('added') - sum('ended');
+      batch.failed += sum('failed');
+      if (batch.ended) continue;
+      batch.unwanted ||= of.some(({ unwanted }) => unwanted);
+      batch.ended = batch.pending <= 0;
+      const over = batch.ended;
+      const failing = sum('failed') > 0 || (over && batch.failed > 0);
+      for (const { job, policy } of this.waits.filter((wait) => wait.batch === id)) {
+        const cancels = policy === 'cancel' && failing;
+        const handlerFails = failing && batch.waiting === 'failure';
+        const isTold =
+          policy === 'run'
+            ? over
+            : policy === 'cancel'
+              ? over || failing
+              : (over && batch.waiting !== null) || handlerFails;
+        if (!isTold) continue;
+        const wake = wakes.get(job) ?? { ended: 0, unwanted: false, atOnce: false };
+        wakes.set(job, {
+          ended: wake.ended + (over ? 1 : 0),
+          unwanted: wake.unwanted || cancels,
+          atOnce: wake.atOnce || cancels || handlerFails,
+        });
+      }
+    }
+    for (const [id, { ended, unwanted, atOnce }] of wakes) {
+      const job = this.get(id);
+      if (job.state !== 'live') continue;
+      job.unwanted ||= unwanted;
+      if (job.blockers === null) continue;
+      if (job.blockers <= ended || atOnce) this.wake(id);
+      job.blockers = job.blockers > ended ? job.blockers - ended : null;
+    }
+  }
+
+  /** Asks for the end of all members of batches that are to end. */
+  endMembers(): void {
+    for (const job of this.live) {
+      if (job.batch === null || job.unwanted || !this.batch(job.batch).unwanted) continue;
+      job.unwanted = true;
+      job.blockers = null;
+      if (job.workerId === null) job.run = 'due';
+    }
+  }
+
+  /** Whether a job waits, as `finish` asks. */
+  waitsNow(job: WorkflowJob): boolean {
+    if (job.workerId !== null || job.unwanted) return false;
+    if (job.run === 'never') return true;
+    return [...this.stepsOf(job.id).values()].some(
+      ({ ended, kind, until }) => !ended && (kind !== 'sleep' || until === 'ahead'),
+    );
+  }
+
+  cancelFlow(flow: number): boolean {
+    const open = [...this.batches.values()].filter((batch) => batch.flow === flow && !batch.ended);
+    for (const { id } of open) this.#note({ batch: id, unwanted: true });
+    return open.length > 0;
+  }
+
+  /** Puts back what was discarded or cancelled; what waits for these waits again, unless it has begun. */
+  redriveFlow(flow: number): number {
+    const batches = [...this.batches.values()].filter((batch) => batch.flow === flow);
+    const failed = [...this.jobs.values()].filter(
+      ({ state, batch }) =>
+        (state === 'discarded' || state === 'cancelled') && batches.some(({ id }) => id === batch),
+    );
+    for (const batch of batches) {
+      batch.unwanted = false;
+      const isUncounted = this.tallies.some((tally) => tally.batch === batch.id);
+      if (failed.some((job) => job.batch === batch.id) || batch.pending > 0 || isUncounted) {
+        this.#note({ batch: batch.id });
+        batch.ended = false;
+      }
+    }
+    for (const { id } of failed) this.redrive(id);
+    if (failed.length === 0) return 0;
+    for (const job of this.live) {
+      const open = batches.filter(
+        ({ id, ended }) =>
+          !ended && this.waits.some((wait) => wait.batch === id && wait.job === job.id && isFlow(wait)),
+      ).length;
+      if (open === 0 || job.workerId !== null) continue;
+      Object.assign(job, { blockers: open, run: 'never', waits: 'flow' });
+    }
+    return failed.length;
+  }
+
+  /** Forgets a step, and those that began after it. */
+  forget(id: number, from: string): void {
+    const steps = this.stepsOf(id);
+    const names = [...steps.keys()];
+    for (const name of names.slice(names.indexOf(from))) {
+      if (steps.get(name)?.kind === 'signal') this.rewound.add(id);
+      steps.delete(name);
+    }
+  }
+
+  /** The row of a job is deleted by hand. */
+  delete(id: number): void {
+    const job = this.get(id);
+    job.state = 'gone';
+    if (job.batch !== null) this.missing.set(job.batch, this.missingOf(job.batch) + 1);
+  }
+
+  /** Members that are gone without a note. */
+  missingOf(id: number): number {
+    return this.missing.get(id) ?? 0;
+  }
+
+  recount(id: number): void {
+    const missing = this.missingOf(id);
+    if (missing > 0) this.#note({ batch: id, ended: missing, failed: missing });
+    this.missing.delete(id);
+  }
+
+  /** All times of jobs and steps pass. */
+  passTime(): void {
+    for (const job of this.live) if (job.run === 'later') job.run = 'due';
+    for (const steps of this.steps.values())
+      for (const step of steps.values()) if (step.until === 'ahead') step.until = 'passed';
+  }
+
+  #note(tally: Partial<ModelTally> & Pick<ModelTally, 'batch'>): void {
+    this.tallies.push({ added: 0, ended: 0, failed: 0, unwanted: false, ...tally });
+  }
+}
+
+export interface ReceiveOfModel {
+  readonly name: string;
+  readonly signal: string;
+  readonly at: number;
+  readonly until: ModelStep['until'];
+  /** Whether the attempt already waits for one of this name. */
+  readonly isBehind: boolean;
+}
+
+/** Whether a job waits so before it begins. */
+export function isFlow({ policy }: ModelWait): boolean {
+  return policy === 'run' || policy === 'cancel';
+}
