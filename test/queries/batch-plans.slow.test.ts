@@ -1,16 +1,27 @@
 import type { SQL } from 'drizzle-orm';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { countBatchQuery } from '../../src/features/batches/queries/count-batch.ts';
 import { endMembersQuery } from '../../src/features/batches/queries/end-members.ts';
 import { findEndsQuery } from '../../src/features/batches/queries/find-ends.ts';
+import { findFlowQuery } from '../../src/features/batches/queries/find-flow.ts';
 import { findFlowBatchesQuery } from '../../src/features/batches/queries/find-flow-batches.ts';
 import { findFlowGroupsQuery } from '../../src/features/batches/queries/find-flow-groups.ts';
 import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
+import { findUnwokenQuery } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTalliesQuery } from '../../src/features/batches/queries/fold-tallies.ts';
+import { reopenBatchesQuery } from '../../src/features/batches/queries/reopen-batches.ts';
 import { waitForBatchesQuery } from '../../src/features/batches/queries/wait-for-batches.ts';
+import { wakeWaitersQuery } from '../../src/features/batches/queries/wake-waiters.ts';
+import { TalliedEnds } from '../../src/features/batches/sql/tallied-ends.ts';
+import { copyStepsQuery } from '../../src/features/workflows/queries/copy-steps.ts';
+import { findJobWithStepQuery } from '../../src/features/workflows/queries/find-job-with-step.ts';
+import { findWaitingJobQuery } from '../../src/features/workflows/queries/find-waiting-job.ts';
+import { finishWaitingJobQuery } from '../../src/features/workflows/queries/finish-waiting-job.ts';
+import * as workflowTables from '../../src/features/workflows/schema/index.ts';
 import { queueBatches, queueTallies, queueWaits } from '../../src/features/workflows/schema/index.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -19,15 +30,18 @@ import { tables } from './support/jobs.ts';
 
 const database = useTestDatabase({ max: 1 });
 const all = { ...tables, queueBatches, queueWaits, queueTallies };
+const workflows = inContext({ ...tables, ...workflowTables }, { members: new TalliedEnds(all) });
+const TABLES = ['jobs', 'results', 'batches', 'waits', 'tallies', 'steps', 'mailboxes'];
+const analyze = TABLES.map((table) => `analyze queue_${table}`).join(';');
 const BATCHES = 20_000;
+/** What no statement may read from end to end. */
+const LARGE = ['queue_jobs', 'queue_results', 'queue_steps', 'queue_mailboxes'];
 
 beforeAll(async () => {
   await addWorkflowTables(database);
   const { client } = database;
   // Known to the planner as empty, which is the worst that it can know.
-  await client.unsafe(
-    'analyze queue_jobs; analyze queue_batches; analyze queue_waits; analyze queue_tallies',
-  );
+  await client.unsafe(analyze);
   // 300,000 jobs wait, 20,000 of them for a batch of one job each; the first 200 have just ended.
   await client`
     insert into queue_jobs (id, queue, kind, payload, max_attempts, run_at, blockers) overriding system value
@@ -43,6 +57,20 @@ beforeAll(async () => {
     select n, n, 'q', 'run' from generate_series(1, ${BATCHES}::int) as n`;
   await client`
     insert into queue_tallies (batch_id, ended) select n, 1 from generate_series(1, 200) as n`;
+  // Ten steps of each of 10,000 jobs, a child among them, and what they have received; 50,000 have ended.
+  await client`
+    insert into queue_steps (job_id, queue, name, kind, signal, output, fence, started_at, ended_at)
+    select job, 'q', 's' || n, case n when 3 then 'enqueue' else 'run' end, case n when 5 then 'answer' end,
+      jsonb_build_object('batch', job), 1, now() + n * interval '1 s', now() + n * interval '1 s'
+    from generate_series(1, 10000) as job, generate_series(1, 10) as n`;
+  await client`
+    insert into queue_mailboxes (job_id, queue, name) select n, 'q', 'answer' from generate_series(1, 10000) as n`;
+  await client`
+    insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      fence, metadata, created_at, run_at)
+    select 2000000 + n, 'q', 'k', '1', 'completed', '[]', 1, 3, 5, 1, '{}', now(), now()
+    from generate_series(1, 50000) as n`;
+  await client`update queue_jobs set unique_key = 'key ' || id where id <= 10000`;
   await client`update queue_batches set flow_id = 600 where id between 600 and 603`;
   await client`update queue_batches set cancel_reason = 'no' where id = 500`;
 }, 300_000);
@@ -57,6 +85,8 @@ const group = {
 };
 
 const listed = { state: undefined, before: undefined, limit: 51, searchLimit: 10_000 };
+const finish = (to: Parameters<typeof finishWaitingJobQuery>[1]['to']) =>
+  finishWaitingJobQuery(workflows, { to, output: '1', keepResult: true });
 
 /** Each with the pages that it may look at: a few for every row that it is about. */
 const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
@@ -67,6 +97,16 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'the count of a batch': [countBatchQuery(all, 300), 60],
   'the ends of two batches': [findEndsQuery(all, [300, 301], undefined), 60],
   'the members that are to end': [findMembersQuery(all, [500], 1_000), 60],
+  'a flow': [findFlowQuery(all, 600), 20],
+  'the batches of a flow that is redriven': [reopenBatchesQuery(all, 600), 100],
+  'those whose waits are over': [findUnwokenQuery(all, [300, 301]), 60],
+  'what makes them due': [wakeWaitersQuery(all, { queue: 'q', ids: [300, 301], channel: 'x' }), 100],
+  'the finish of a job that waits': [finish({ queue: 'q', id: 9_000 }), 120],
+  'the finish of one with a key': [finish({ queue: 'q', kind: 'k', uniqueKey: 'key 9001' }), 120],
+  'whether it waits': [findWaitingJobQuery(workflows, { queue: 'q', id: 9_002 }), 30],
+  'what is forked of a live job': [findJobWithStepQuery(workflows, 9_003, 's4'), 40],
+  'what is forked of one that has ended': [findJobWithStepQuery(workflows, 2_000_500, 's4'), 40],
+  'the steps of a fork': [copyStepsQuery(workflows, { queue: 'q', id: 9_003, from: 's8', to: 250_000 }), 250],
   'the graph of a flow': [findFlowGroupsQuery(all, 600, scope), 200],
   'its batches': [findFlowBatchesQuery(all, 600), 20],
   'the flow of a job': [findFlowOfJobQuery(all, 1_000_600), 40],
@@ -79,16 +119,14 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
 describe.each(['stale statistics', 'after an ANALYZE'])('with %s, beside 300,000 jobs that wait', (when) => {
   beforeAll(async () => {
     if (when !== 'stale statistics') {
-      await database.client.unsafe(
-        'analyze queue_jobs; analyze queue_batches; analyze queue_waits; analyze queue_tallies',
-      );
+      await database.client.unsafe(analyze);
     }
   });
 
   test.each(Object.entries(statements))('%s reads what it is about', async (_, [query, pages]) => {
     const plan = await explain(database, query, 'force_custom_plan');
     const scanned = nodesOf(plan).filter(
-      (node) => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'queue_jobs',
+      (node) => node['Node Type'] === 'Seq Scan' && LARGE.includes(String(node['Relation Name'])),
     );
     expect(scanned).toEqual([]);
     expect(buffersOf(plan)).toBeLessThan(pages);

@@ -227,6 +227,40 @@ describe('a parent that cannot be made due', () => {
     expect(await ended(kept)).toMatchObject({ state: 'completed', output: '1,2' });
   });
 
+  test('because its row refuses the change, and others wait for the same: these go on, and it is named', async () => {
+    const { jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
+      const one = flow.add(child, 1);
+      for (const payload of [2, 3, 4, 5]) flow.add(child, payload, { after: [one] });
+    });
+    const [first, ...after] = jobIds.map(Number);
+    const refused = Number(after[2]);
+    await database.client.unsafe(`alter table queue_jobs add constraint refused
+      check (id <> ${refused} or blockers is not null)`);
+    const drop = 'alter table queue_jobs drop constraint if exists refused';
+    onTestFinished(async () => void (await database.client.unsafe(drop)));
+    const errors: string[] = [];
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [handle(child, ({ payload }) => payload)],
+      log: false,
+    });
+    worker.on('error', ({ error }) => errors.push(String(error)));
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const others = [first, ...after].filter((id) => id !== refused);
+    for (const id of others) {
+      const ended = await queue.waitFor(database.db, child, Number(id), { timeoutMs: 60_000 });
+      expect(ended.state).toBe('completed');
+    }
+    expect((await queue.find(database.db, refused))?.state).toBe('waiting');
+    await until(async () =>
+      errors.some((error) => error.includes(`Job ${refused} of 'children' cannot be made due`)),
+    );
+    await database.client.unsafe(drop);
+    const ended = await queue.waitFor(database.db, child, refused, { timeoutMs: 60_000 });
+    expect(ended.state).toBe('completed');
+  });
+
   test('because its row refuses the change holds up no other', async () => {
     const [kept, other] = await endBoth();
     await database.client.unsafe(`

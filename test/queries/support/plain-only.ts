@@ -78,6 +78,9 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   deleteLeftBatchesQuery: { refused: [], instead: 'an error' },
   endMembersQuery: { refused: ['conditional', 'notify'], instead: 'an error' },
   'endMembersQuery, of groups': { refused: ['conditional'], instead: 'an error' },
+  findUnwokenQuery: { refused: [], instead: 'an error' },
+  wakeWaitersQuery: { refused: ['notify'], instead: 'an error' },
+  'wakeWaitersQuery, of groups': { refused: [], instead: 'an error' },
   findEndsQuery: { refused: [], instead: 'an error' },
   'findEndsQuery, of a kind': { refused: [], instead: 'an error' },
   findFlowQuery: { refused: [], instead: 'an error' },
@@ -95,6 +98,10 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   findTalliedQuery: { refused: [], instead: 'an error' },
   findWaitedQuery: { refused: [], instead: 'an error' },
   foldTalliesQuery: { refused: ['conditional', 'lock', 'notify', 'stable', 'target'], instead: 'an error' },
+  'foldTalliesQuery, without waking': {
+    refused: ['conditional', 'lock', 'notify', 'stable', 'target'],
+    instead: 'an error',
+  },
   'foldTalliesQuery, of any batch': {
     refused: ['conditional', 'lock', 'stable', 'target'],
     instead: 'an error',

@@ -126,6 +126,7 @@ import { findGroupJobsQuery } from '../../../src/features/batches/queries/find-g
 import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
+import { findUnwokenQuery } from '../../../src/features/batches/queries/find-unwoken.ts';
 import { findWaitedQuery } from '../../../src/features/batches/queries/find-waited.ts';
 import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
 import { growBatchQuery } from '../../../src/features/batches/queries/grow-batch.ts';
@@ -135,6 +136,7 @@ import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen
 import { sealBatchQuery } from '../../../src/features/batches/queries/seal-batch.ts';
 import { tallyMissingQuery } from '../../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatchesQuery } from '../../../src/features/batches/queries/wait-for-batches.ts';
+import { wakeWaitersQuery } from '../../../src/features/batches/queries/wake-waiters.ts';
 import { TalliedEnds } from '../../../src/features/batches/sql/tallied-ends.ts';
 import * as controlTables from '../../../src/features/control/index.ts';
 import { insertLimitedJobsQuery } from '../../../src/features/keys/queries/insert-limited-jobs.ts';
@@ -507,6 +509,9 @@ export function allStatements(
     deleteLeftBatchesQuery: deleteLeftBatchesQuery(workflows, id, undefined),
     endMembersQuery: endMembersQuery(workflows, { queue: text, ids: [id], channel }),
     'endMembersQuery, of groups': endMembersQuery(workflowsOfGroups, { queue: text, ids: [id], channel }),
+    findUnwokenQuery: findUnwokenQuery(workflows, [id, id + 1]),
+    wakeWaitersQuery: wakeWaitersQuery(workflows, { queue: text, ids: [id], channel }),
+    'wakeWaitersQuery, of groups': wakeWaitersQuery(workflowsOfGroups, { queue: text, ids: [id], channel }),
     findEndsQuery: findEndsQuery(workflows, [id], undefined),
     'findEndsQuery, of a kind': findEndsQuery(workflows, [id, id + 1], text),
     findFlowQuery: findFlowQuery(workflows, id),
@@ -529,6 +534,9 @@ export function allStatements(
     findWaitedQuery: findWaitedQuery(workflows, { id, queue: text }),
     foldTalliesQuery: foldTalliesQuery(workflows, { ids: [id], channel, locks: 'briefly' }),
     'foldTalliesQuery, of any batch': foldTalliesQuery(workflows, { channel: undefined, locks: 'wait' }),
+    'foldTalliesQuery, without waking': foldTalliesQuery(workflows, {
+      ...{ ids: [id], channel, locks: 'briefly', wakes: false },
+    }),
     'foldTalliesQuery, of groups': foldTalliesQuery(workflowsOfGroups, { channel, locks: 'briefly' }),
     openBatchesQuery: openBatchesQuery(workflows, [2, 3], false),
     'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),

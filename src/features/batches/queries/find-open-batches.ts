@@ -8,6 +8,8 @@ export interface OpenBatches {
   readonly unwanted: readonly number[];
   /** Those that have not changed for a while, and may wait for members that are gone. */
   readonly stale: readonly number[];
+  /** All of the slice, also those that have ended. */
+  readonly all: readonly number[];
   /** The last of the slice; `undefined` once there are no more. */
   readonly last: number | undefined;
 }
@@ -33,6 +35,7 @@ export async function findOpenBatches(
   const ids = (isOne: (row: (typeof rows)[number]) => boolean) =>
     open.filter(isOne).map(({ id }) => Number(id));
   return {
+    all: rows.map(({ id }) => Number(id)),
     unwanted: ids((row) => row.unwanted === true),
     stale: ids((row) => row.stale === true),
     last: rows.length === limit ? Number(rows.at(-1)?.id) : undefined,

@@ -15,6 +15,8 @@ export interface Fold {
   readonly channel: string | undefined;
   /** `wait` in a transaction that has nothing else to do, `briefly` elsewhere: see `lockPatience`. */
   readonly locks: Exclude<RowLocks, 'skip'>;
+  /** Counts alone, where the row of a job that waits refuses it; see `wakeWaiters`. @default true */
+  readonly wakes?: boolean | undefined;
 }
 
 /** What a fold has done. */
@@ -63,7 +65,7 @@ export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fol
  * The jobs are found by their keys alone, one by one, which needs a plan for tables of their present size.
  * With `= any(array(…))` beside it each of 10,000 jobs is looked for in an array of 10,000.
  */
-export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks }: Fold): SQL {
+export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks, wakes = true }: Fold): SQL {
   const { queueJobs, queueBatches, queueWaits, queueTallies } = tables;
   const found =
     ids === undefined
@@ -110,7 +112,9 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks 
       where case
         when w.policy = 'run' then c.over
         when w.policy = 'cancel' then c.over or c.failing
-        else (c.over and c.waiting is not null) or (c.failing and c.waiting = 'failure') end
+        else (c.over and c.waiting is not null) or (c.failing and c.waiting = 'failure') end${
+          wakes ? sql`` : sql` and false`
+        }
       group by w.job_id, w.queue
     ),
     live as materialized (

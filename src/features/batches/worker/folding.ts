@@ -6,10 +6,13 @@ import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import { QueueError } from '../../../errors.ts';
 import { type EndMembers, endMembers } from '../queries/end-members.ts';
 import { findMembers } from '../queries/find-members.ts';
 import { findTallied } from '../queries/find-tallied.ts';
+import { findUnwoken } from '../queries/find-unwoken.ts';
 import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
+import { type WakeWaiters, wakeWaiters } from '../queries/wake-waiters.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 
 export interface FoldingOptions {
@@ -45,6 +48,8 @@ export class Folding implements BackgroundPart {
   #hasMoved = false;
   /** Batches whose members are to end, and how often they are still asked. */
   readonly #unwanted = new Map<number, number>();
+  /** Batches for which a job waits whose row refuses to be written. */
+  readonly #refused = new Set<number>();
 
   constructor(options: FoldingOptions) {
     this.#options = options;
@@ -67,7 +72,10 @@ export class Folding implements BackgroundPart {
       // A look takes its own as well, so that it comes also where some end all the time.
       const ids = isLook ? undefined : [...this.#ids];
       this.#ids = new Set();
-      if (isLook) lookAt = performance.now() + jitter(LOOK_EVERY_MS);
+      if (isLook) {
+        lookAt = performance.now() + jitter(LOOK_EVERY_MS);
+        await this.#wakeRefused();
+      }
       const folding = this.#fold(ids);
       this.#underWay = folding;
       const busy = await folding;
@@ -108,9 +116,43 @@ export class Folding implements BackgroundPart {
       // A row is locked, or refuses the change: the other batches must not wait for that.
       if (!isAboutTheServer(error) && ids?.length !== 1) return await this.#foldOneByOne(ids);
       if (isAboutLocks(error)) return ids ?? [];
+      if (!isAboutTheServer(error) && ids !== undefined) return await this.#foldWithoutWaking(ids);
       events.emit('error', { error, during: COUNTING });
       // The next look finds them.
       return [];
+    }
+  }
+
+  /** The row of a job that waits refuses the change: the batch is counted, and the others are woken alone. */
+  async #foldWithoutWaking(ids: readonly number[]): Promise<readonly number[]> {
+    const { db, tables, channel, events } = this.#options;
+    try {
+      const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly', wakes: false });
+      for (const id of folded.unwanted) this.#unwanted.set(id, ASKS);
+      for (const id of ids) this.#refused.add(id);
+      await this.#wakeRefused();
+      return folded.busy;
+    } catch (error) {
+      if (isAboutLocks(error)) return ids;
+      events.emit('error', { error, during: COUNTING });
+      return [];
+    }
+  }
+
+  /** Never rejects. */
+  async #wakeRefused(): Promise<void> {
+    if (this.#refused.size === 0) return;
+    const { db, tables, channel, events, wake } = this.#options;
+    try {
+      const ids = [...this.#refused];
+      const { queues, refusals } = await wakeAllWaiters(db, tables, ids, channel);
+      if (queues.size > 0) this.#hasMoved = true;
+      for (const queue of queues) wake(queue);
+      for (const error of refusals) events.emit('error', { error, during: COUNTING });
+      // After an error the recount goes on asking, once a minute.
+      if (refusals.length === 0) this.#refused.clear();
+    } catch (error) {
+      events.emit('error', { error, during: COUNTING });
     }
   }
 
@@ -179,6 +221,47 @@ export async function endAllMembers(
     // What is left is locked, or refuses.
     if (refusals.length > 0) throw refusals[0];
     return queues;
+  }
+}
+
+/**
+ * Makes due what waits for these batches although that is over; returns the queues of those, and why rows
+ * refuse it. See `wakeWaiters`.
+ */
+export async function wakeAllWaiters(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  channel: string | undefined,
+): Promise<{ readonly queues: ReadonlySet<string>; readonly refusals: readonly Error[] }> {
+  const queues = new Set<string>();
+  const refusals: Error[] = [];
+  for (const [queue, ids] of await findUnwoken(db, tables, batchIds)) {
+    if ((await wakeSome(db, tables, { queue, ids, channel }, refusals)) > 0) queues.add(queue);
+  }
+  return { queues, refusals };
+}
+
+/** Each half where a row among them refuses, down to that one. */
+async function wakeSome(
+  db: Runner,
+  tables: TablesOfBatches,
+  wake: WakeWaiters,
+  refusals: Error[],
+): Promise<number> {
+  const { ids, queue } = wake;
+  try {
+    return await wakeWaiters(db, tables, wake);
+  } catch (error) {
+    if (isAboutTheServer(error)) throw error;
+    if (ids.length === 1) {
+      const what = `Job ${ids[0]} of '${queue}' cannot be made due, though what it waits for has ended`;
+      refusals.push(new QueueError(`${what}: the database refuses to change its row`, { cause: error }));
+      return 0;
+    }
+    const half = Math.ceil(ids.length / 2);
+    const first = await wakeSome(db, tables, { ...wake, ids: ids.slice(0, half) }, refusals);
+    return first + (await wakeSome(db, tables, { ...wake, ids: ids.slice(half) }, refusals));
   }
 }
 

@@ -8,7 +8,7 @@ import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
 import { findOpenBatches } from '../queries/find-open-batches.ts';
 import { tallyMissing } from '../queries/tally-missing.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
-import { endAllMembers } from './folding.ts';
+import { endAllMembers, wakeAllWaiters } from './folding.ts';
 
 const FIRST_WITHIN_MS = 10_000;
 /** Between two rounds through the batches. */
@@ -16,11 +16,12 @@ const ROUND_EVERY_MS = 60_000;
 const SLICE = 1_000;
 /** It works for this part of the time. */
 const SHARE = 1 / 100;
+const RECOUNTING = 'counting batches anew';
 
 /**
  * Looks after batches once a minute: counts anew those that nothing has changed for a while, since members
- * may be gone without a tally; asks again for the end of members that were locked; deletes batches
- * that are no longer needed.
+ * may be gone without a tally; asks again for the end of members that were locked; makes due what a fold
+ * could not; deletes batches that are no longer needed.
  */
 export class Recounting implements BackgroundPart {
   readonly #db: Runner;
@@ -56,7 +57,7 @@ export class Recounting implements BackgroundPart {
     const [db, tables, channel] = [this.#db, this.#tables, this.#channel];
     try {
       const after = this.#after;
-      const { unwanted, stale, last } = await findOpenBatches(db, tables, after, SLICE);
+      const { all, unwanted, stale, last } = await findOpenBatches(db, tables, after, SLICE);
       for (const id of stale) {
         if (signal.aborted) return 0;
         const members = await countBatch(db, tables, id);
@@ -65,12 +66,14 @@ export class Recounting implements BackgroundPart {
         if (members.missing > 0) this.#fold(id);
       }
       await endAllMembers(db, tables, unwanted, channel);
+      const { refusals } = await wakeAllWaiters(db, tables, all, channel);
+      for (const error of refusals) this.#events.emit('error', { error, during: RECOUNTING });
       await deleteLeftBatches(db, tables, { after, until: last });
       this.#after = last ?? 0;
       if (last === undefined) return ROUND_EVERY_MS;
       return Math.min((performance.now() - startMs) * (1 / SHARE - 1), ROUND_EVERY_MS);
     } catch (error) {
-      this.#events.emit('error', { error, during: 'counting batches anew' });
+      this.#events.emit('error', { error, during: RECOUNTING });
       return ROUND_EVERY_MS;
     }
   }

@@ -1,0 +1,41 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+/**
+ * Jobs that wait although what they wait for in one of these batches is over, by their queues: a fold could
+ * not write their rows.
+ *
+ * **Under concurrency.** A plain read: `wakeWaiters` looks again, under locks.
+ */
+export async function findUnwoken(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+): Promise<Map<string, number[]>> {
+  const query = findUnwokenQuery(tables, batchIds);
+  const found = new Map<string, number[]>();
+  for (const { queue, id } of await queryRows(db, tables, query, { entry: BATCHES_ENTRY })) {
+    found.set(String(queue), [...(found.get(String(queue)) ?? []), Number(id)]);
+  }
+  return found;
+}
+
+/** The most jobs that are looked at. */
+const MOST = 1_000;
+
+export function findUnwokenQuery(
+  { queueJobs, queueBatches, queueWaits }: TablesOfBatches,
+  batchIds: readonly number[],
+): SQL {
+  return sql`
+    select distinct j.queue, j.id
+    from ${queueBatches} as b
+    join ${queueWaits} as i on i.batch_id = b.id
+    join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
+    where b.id = any(${arrayText(batchIds)}::text::int8[])
+      and (b.ended_at is not null or (b.failed > 0 and (i.policy = 'cancel' or b.waiting = 'failure')))
+      and j.worker_id is null and j.blockers is not null and j.run_at = 'infinity'
+    limit ${MOST}::int4`;
+}

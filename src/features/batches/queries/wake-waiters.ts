@@ -1,0 +1,76 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { lockPatience } from '../../../core/sql/row-locks.ts';
+import { groupsIn } from '../../../core/sql/statement-context.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { FAILED_BEFORE } from './fold-tallies.ts';
+
+export interface WakeWaiters {
+  readonly queue: string;
+  readonly ids: readonly number[];
+  /** Where workers are notified; `undefined`: no notification is sent. */
+  readonly channel: string | undefined;
+}
+
+/**
+ * Makes jobs of one queue due that wait although what they wait for is over; returns how many. A fold does so
+ * as it counts; this is for those whose rows it could not write.
+ *
+ * **Under concurrency.** It locks first batches, then jobs, as a fold does, and waits for none of them: what
+ * is locked is left for the next look. It judges a batch by its row as it is after the lock, so a redrive of
+ * the flow that commits in between is seen.
+ */
+export async function wakeWaiters(db: Runner, tables: TablesOfBatches, wake: WakeWaiters): Promise<number> {
+  const [row] = await queryRows(db, tables, wakeWaitersQuery(tables, wake), { entry: BATCHES_ENTRY });
+  return Number(row?.woken ?? 0);
+}
+
+/** A batch that is locked elsewhere counts as open, and as one without failures. */
+export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel }: WakeWaiters): SQL {
+  const { queueJobs, queueBatches, queueWaits } = tables;
+  const noted = groupsIn(tables, queue) === undefined ? sql`` : notedGroups(tables, 'woken');
+  return sql`
+    with waits as materialized (
+      select w.batch_id, w.job_id, w.policy from ${queueWaits} as w
+      where w.job_id = any(${arrayText(ids)}::text::int8[]) and w.queue = ${queue}
+    ),
+    locked as materialized (
+      select b.id, b.ended_at is not null as ended, b.failed > 0 as failing, b.waiting
+      from ${queueBatches} as b${lockPatience(tables, 'skip')}
+      where b.id = any(array(select batch_id from waits))
+      order by b.id for no key update of b skip locked
+    ),
+    judged as materialized (
+      select w.job_id as id,
+        bool_or(w.policy = 'cancel' and coalesce(l.failing, false)) as unwanted,
+        bool_and(coalesce(l.ended, false)) filter (where w.policy in ('run', 'cancel')) as before,
+        bool_or(coalesce(l.ended or (l.failing and l.waiting = 'failure'), false))
+          filter (where w.policy in ('parent', 'detached')) as beside
+      from waits as w left join locked as l on l.id = w.batch_id
+      group by w.job_id
+    ),
+    free as materialized (
+      select j.id, i.unwanted from judged as i join ${queueJobs} as j on j.queue = ${queue} and j.id = i.id
+      where j.worker_id is null and j.blockers is not null and j.run_at = 'infinity'
+        and (i.unwanted or (coalesce(i.before, true) and coalesce(i.beside, true)))
+      order by j.id for no key update of j skip locked
+    ),
+    woken as (
+      update ${queueJobs} as j
+      set blockers = null, run_at = statement_timestamp(),
+        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, ${FAILED_BEFORE})
+          else j.cancel_reason end
+      from free as i where j.queue = ${queue} and j.id = i.id
+      returning j.queue, j.run_at, j.group_key
+    )${noted}
+    select (select count(*) from woken)::float8 as woken${
+      channel === undefined
+        ? sql``
+        : sql`,
+      (
+        select count(pg_notify(${channel}::text, q.queue)) from (select distinct queue from woken) as q
+      ) as told`
+    }`;
+}

@@ -1,0 +1,44 @@
+    with waits as materialized (
+      select w.batch_id, w.job_id, w.policy from "queue_waits" as w
+      where w.job_id = any($1::text::int8[]) and w.queue = $2
+    ),
+    locked as materialized (
+      select b.id, b.ended_at is not null as ended, b.failed > 0 as failing, b.waiting
+      from "queue_batches" as b cross join set_config('lock_timeout', $3::text, true) as patience
+      where b.id = any(array(select batch_id from waits))
+      order by b.id for no key update of b skip locked
+    ),
+    judged as materialized (
+      select w.job_id as id,
+        bool_or(w.policy = 'cancel' and coalesce(l.failing, false)) as unwanted,
+        bool_and(coalesce(l.ended, false)) filter (where w.policy in ('run', 'cancel')) as before,
+        bool_or(coalesce(l.ended or (l.failing and l.waiting = 'failure'), false))
+          filter (where w.policy in ('parent', 'detached')) as beside
+      from waits as w left join locked as l on l.id = w.batch_id
+      group by w.job_id
+    ),
+    free as materialized (
+      select j.id, i.unwanted from judged as i join "queue_jobs" as j on j.queue = $4 and j.id = i.id
+      where j.worker_id is null and j.blockers is not null and j.run_at = 'infinity'
+        and (i.unwanted or (coalesce(i.before, true) and coalesce(i.beside, true)))
+      order by j.id for no key update of j skip locked
+    ),
+    woken as (
+      update "queue_jobs" as j
+      set blockers = null, run_at = statement_timestamp(),
+        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $5)
+          else j.cancel_reason end
+      from free as i where j.queue = $6 and j.id = i.id
+      returning j.queue, j.run_at, j.group_key
+    )
+    select (select count(*) from woken)::float8 as woken,
+      (
+        select count(pg_notify($7::text, q.queue)) from (select distinct queue from woken) as q
+      ) as told
+-- $1 = "{42}"
+-- $2 = "mail"
+-- $3 = "100ms"
+-- $4 = "mail"
+-- $5 = "A job that it waited for was discarded or cancelled"
+-- $6 = "mail"
+-- $7 = "queue_wake_queue_jobs"
