@@ -295,6 +295,7 @@ describe('statements about held and waiting jobs', () => {
       'beginJobsQuery',
       'beginJobsQuery, soon on disk',
       'beginJobsQuery, in a large table',
+      'beginJobsQuery, of free rows',
       'cancelJobQuery',
       'cancelJobQuery, forced',
       'admitGroupsQuery',

@@ -4,6 +4,7 @@ import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { sqlStateOf } from '../../src/core/sql/executor.ts';
+import { citusCluster } from '../support/citus.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -219,7 +220,8 @@ describe('stop', () => {
     await database.client.begin(async (tx) => {
       await tx`lock table queue_results in access exclusive mode`;
       await worker.start();
-      await untilWaiting('delete from', 15_000);
+      // A cluster is first asked which queues have results.
+      await untilWaiting(citusCluster() === undefined ? 'delete from' : 'queue_results', 15_000);
       const startMs = performance.now();
       await worker.stop();
       expect(performance.now() - startMs).toBeLessThan(5_000);

@@ -600,6 +600,7 @@ export function allStatements(
       onDisk: 'soon',
       onlyIfLarge: true,
     }),
+    'beginJobsQuery, of free rows': beginJobsQuery(tables, held, [{ id, fence: 1 }], { locks: 'skip' }),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
     'cancelJobQuery, forced': cancelJobQuery(tables, { id, queue: text, reason: error, force: { channel } }),
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),

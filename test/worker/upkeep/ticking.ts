@@ -65,11 +65,12 @@ export async function ticking(
 
 /** The ticks of which there was ever a job, live or finished, in order; one that came twice is there twice. */
 export async function jobsOf(name: string): Promise<string[]> {
-  const rows = await database.client<{ tick: string }[]>`
-    select metadata ->> 'tick' as tick from queue_jobs where metadata ->> 'schedule' = ${name}
+  const rows = await database.client<{ id: string; tick: string }[]>`
+    select id, metadata ->> 'tick' as tick from queue_jobs where metadata ->> 'schedule' = ${name}
     union all
-    select metadata ->> 'tick' from queue_results where metadata ->> 'schedule' = ${name} order by tick`;
-  return rows.map(({ tick }) => tick);
+    select job_id, metadata ->> 'tick' from queue_results where metadata ->> 'schedule' = ${name} order by tick`;
+  // A cluster reads one table after the other, so a job that ends meanwhile is seen in both.
+  return [...new Map(rows.map(({ id, tick }) => [id, tick])).values()];
 }
 
 export const rowOf = async (name: string) => {
