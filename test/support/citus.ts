@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import type { QueueTables } from '../../src/core/schema/create-queue-tables.ts';
 import { inContext } from '../../src/core/sql/statement-context.ts';
 import { readPages } from '../docs/pages.ts';
+import { until } from './until.ts';
 
 /** A Citus cluster that tests may use, as `npm run test:citus` is told. */
 export interface CitusCluster {
@@ -84,7 +85,15 @@ export async function distributeDatabase(
     await sql`select citus_set_coordinator_host(${coordinator.hostname}, ${Number(coordinator.port || 5432)})`;
     for (const node of nodes) {
       const { hostname, port } = new URL(node);
-      await sql`select citus_add_node(${hostname}, ${Number(port || 5432)})`;
+      await until(async () => {
+        try {
+          return await sql`select citus_add_node(${hostname}, ${Number(port || 5432)})`;
+        } catch (error) {
+          // A busy node may break off a connection.
+          if (!(error instanceof Error) || !error.message.includes('failure on connection')) throw error;
+          return false;
+        }
+      });
     }
   });
   // Tests make a database refuse rows by triggers; the tables of the library have none.

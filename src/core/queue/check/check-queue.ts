@@ -99,13 +99,16 @@ export async function checkQueue(
   if (onCitus && hasIds) findings.push(...(await checkIds(db, tables)));
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));
-    const { id, queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
+    const { id, queue, kind, groupKey, priority, runAt, workerId, attempt, errors } = queueJobs;
+    const asked = [id, queue, kind, groupKey, priority, runAt, workerId];
+    // There they are counted, with those that have killed workers.
+    const counted = onCitus ? [attempt, errors] : [];
     const mayAskKinds =
       mayAsk(queueWorkers, [queueWorkers.kinds]) &&
       mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
-    if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
+    if (mayAskKinds && mayAsk(queueJobs, [...asked, ...counted])) {
       findings.push(...(await unservedKinds(db, tables, { onCitus })));
-      if (mayAsk(queueJobs, [queueJobs.errors])) {
+      if (mayAsk(queueJobs, [errors])) {
         const isLimited = (name: string) => limits?.has(name) ?? false;
         findings.push(...(await refusedClaims(db, tables, { onCitus, isLimited })));
       }
