@@ -29,7 +29,12 @@ export default class LeftOutReporter implements Reporter {
       if (found !== undefined) met.add(found.by);
       const result = test.result();
       const note = result.state === 'skipped' ? result.note : undefined;
-      add(found?.reason ?? note ?? 'Their file leaves them out, as the driver or the machine lacks what they need', path.join(SEPARATOR));
+      add(
+        found?.reason ??
+          note ??
+          'Their file leaves them out, as the driver or the machine lacks what they need',
+        path.join(SEPARATOR),
+      );
     }
     console.log('\nLeft out on this cluster:');
     for (const [reason, tests] of names) {

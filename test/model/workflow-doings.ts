@@ -503,7 +503,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       const folding = transaction.db.transaction(async (tx) => {
         const folded = await foldTallies(tx, tables, { channel: undefined, locks: 'briefly' });
         // A redrive of several members notes them together.
-    expect(folded.tallies > 0).toBe(planned.tallies.length > 0);
+        expect(folded.tallies > 0).toBe(planned.tallies.length > 0);
         await world.whileLocked({ jobs: planned.targets, batches: planned.batches }, between);
         if (!commit) throw undo;
       });
