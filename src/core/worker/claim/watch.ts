@@ -1,6 +1,7 @@
 import { type DueAnswer, findDue } from '../../queries/claim/find-due.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
+import { perStatement } from '../../sql/one-queue.ts';
 import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import { sleep } from '../../time/sleep.ts';
@@ -158,15 +159,18 @@ export class Watch implements BackgroundPart {
       const grouped = idle.filter((queue) => queue.groups !== undefined).map(({ queue }) => queue);
       answers.push(...(await groups.findDue(runner, grouped)));
     }
-    if (plain.length > 0) {
-      const found = await findDue(runner, tables, {
-        looks: plain.map(({ queue, lowestFloorMs }) => ({ queue, floorMs: lowestFloorMs })),
-        kinds,
-        // What becomes due before the next look, with room for its jitter and for a look that takes longer.
-        horizonMs: intervalMs * 2,
-      });
-      answers.push(...found);
+    const looks = plain.map(({ queue, lowestFloorMs }) => ({ queue, floorMs: lowestFloorMs }));
+    const parts = looks.length === 0 ? [] : perStatement(tables, looks);
+    for (const [at, part] of parts.entries()) {
+      // What becomes due before the next look, with room for its jitter and for a look that takes longer.
+      answers.push(...(await findDue(runner, tables, { looks: part, kinds, horizonMs: intervalMs * 2 })));
+      // On Citus there is a statement for each queue: what one has found must not wait for the others.
+      if (at < parts.length - 1) this.#heedAll(byName, answers.splice(0), intervalMs);
     }
+    this.#heedAll(byName, answers, intervalMs);
+  }
+
+  #heedAll(byName: ReadonlyMap<string, IdleQueue>, answers: readonly DueAnswer[], intervalMs: number): void {
     const endMs = performance.now();
     for (const answer of answers) {
       const queue = byName.get(answer.queue);
