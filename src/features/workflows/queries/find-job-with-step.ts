@@ -58,7 +58,10 @@ export async function findJobWithStep(
   };
 }
 
-/** Payload and metadata are texts: a driver would round numbers that JavaScript cannot hold. */
+/**
+ * Payload and metadata are texts: a driver would round numbers that JavaScript cannot hold. The step is not
+ * looked for with `exists`: for that the planner may read the steps of all jobs into a hash table.
+ */
 export function findJobWithStepQuery(
   { queueJobs, queueResults, queueSteps }: TablesOfWorkflows,
   id: number,
@@ -70,11 +73,11 @@ export function findJobWithStepQuery(
       ${sql.raw(alias)}.group_key, ${sql.raw(alias)}.weight,
       (${sql.raw(alias)}.metadata - ${AWAITED}::text
         || jsonb_build_object(${FORKED_FROM}::text, ${id}::int8))::text as metadata,
-      exists (
-        select from ${queueSteps} as s where s.job_id = ${sql.raw(`${alias}.${jobId}`)}
+      coalesce((
+        select true from ${queueSteps} as s where s.job_id = ${sql.raw(`${alias}.${jobId}`)}
           and s.queue = ${sql.raw(alias)}.queue and s.name = ${step} and s.name <> 'undo'
           and s.name not like 'undo:%'
-      ) as has_step${selectOwn(own, alias)}`;
+      ), false) as has_step${selectOwn(own, alias)}`;
   return sql`
     select 'live' as state, ${columns('j', 'id')} from ${queueJobs} as j where j.id = ${id}::int8
     union all
