@@ -2,12 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readPages, root } from './pages.ts';
+import { HABITS, MOST_WORDS, sentencesOf, wordsIn } from './plain-english.ts';
 
-/** Words that hide who acts. Titles of tests are quoted as they are. */
-const HABITS = /\b(?:whoever|whomever|nobody|somebody|(?:is|are) no \w+ of|is none of)\b/i;
-/** The page that names tests by their titles, in links. */
+/** The page that names tests by their titles, in links: they are quoted as they are. */
 const QUOTES_TESTS = 'docs/guarantees.md';
-const MOST_WORDS = 35;
 
 /** The documentation, and the pages of the examples. */
 const pages: readonly string[] = [
@@ -25,19 +23,6 @@ function proseOf(text: string): string {
     .replaceAll(/<[^>]*>/g, '')
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/`[^`]*`/g, 'code');
-}
-
-/** The sentences of a page. A row of a table is none. */
-function sentencesOf(prose: string): string[] {
-  return prose
-    .split(/\n\s*\n|\n(?=\s*[-*|#>\d])/)
-    .filter((paragraph) => !/^\s*\|/.test(paragraph))
-    .flatMap((paragraph) => paragraph.replaceAll('\n', ' ').split(/(?<=[.!?:])\s+/));
-}
-
-/** Figures are no words. */
-function wordsIn(sentence: string): number {
-  return sentence.split(/\s+/).filter((word) => /[a-z]/i.test(word)).length;
 }
 
 test('the prose names who acts', () => {

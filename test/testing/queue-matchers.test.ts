@@ -134,7 +134,7 @@ describe.each(DATABASES)('on %s', (name) => {
     'a failure shows what came nearest',
     inTx(async (tx) => {
       expect(await failure(expect(tx).toHaveEnqueued(send))).toBe(
-        "expect(db).toHaveEnqueued('send')\n\nThere is no job of this kind, nor of any other.",
+        "expect(db).toHaveEnqueued('send')\n\nNo job is of this kind, nor of any other.",
       );
       await queue.enqueue(tx, other);
       await queue.enqueue(tx, other);

@@ -243,7 +243,7 @@ describe('a child', () => {
     await queue.enqueue(database.db, child, 99, { uniqueKey: 'taken', delayMs: 60_000 });
     expect(await outputOf(await enqueue())).toBe('over');
     expect(errors).toEqual([
-      "TypeError: step 'one': 'unkept' has keepResult: false, so nobody could learn how it ended; " +
+      "TypeError: step 'one': 'unkept' has keepResult: false, so its end could not be learned; " +
         "write keepResult: 'outcome'",
       expect.stringMatching(/^QueueError: step 'two': job \d+ \('child'\) has the unique key 'taken'/),
       "TypeError: step 'three': 'child' has debounce, throttle, replace or unique, but must be a job of " +

@@ -13,10 +13,10 @@ export class UnstorableValueError extends TypeError {
 /**
  * The JSON text that the database keeps for a value.
  *
- * Refuses what `JSON.stringify` loses silently (NaN, Infinity, functions, Map, Set, Error, a promise that was
- * not awaited, `undefined` in an array) and what Postgres refuses later, in the middle of the caller's
- * transaction (NUL characters, half surrogate pairs, extreme depth). Properties that are `undefined` are left
- * out, and objects with `toJSON` (Date, URL, …) become what it returns.
+ * Refuses what `JSON.stringify` loses silently: NaN, Infinity, functions, Map, Set, Error, a promise that was
+ * not awaited, `undefined` in an array. Refuses also what Postgres would refuse later, in the middle of the
+ * caller's transaction: NUL characters, half surrogate pairs, extreme depth. Properties that are `undefined`
+ * are left out, and objects with `toJSON` (Date, URL, …) become what it returns.
  *
  * @throws UnstorableValueError naming the first offending place
  */

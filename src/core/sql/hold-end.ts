@@ -54,11 +54,11 @@ export interface HoldEndStatement extends HoldEnd {
 
 /**
  * The one door out of a hold: every statement that takes a job's holder away, hands the job to another holder
- * or deletes it from `queue_jobs` is built here, and none elsewhere (a test holds that). What hangs on the
- * end of a hold (a slot of a limit that becomes free, a job that waits for this one) is written here, as a
- * CTE that reads the rows of the change and inserts notes. It then commits together with the end, on every
- * path, and changes no row that others want. The same holds for who waits for the end of a job. Only the
- * statements of queues with groups, and of queues with workflows, have any of it.
+ * or deletes it from `queue_jobs` is built here, and none elsewhere (a test holds that). A slot of a limit
+ * may become free with the end of a hold, or a job may wait for this one. That is written here too, as a CTE
+ * that reads the rows of the change and inserts notes. It commits together with the end, on every path, and
+ * changes no row that others want. Only the statements of queues with groups, and of queues with workflows,
+ * have any of it.
  *
  * **Under concurrency.** The change locks the rows it ends. A statement that came first, such as another end
  * of the same hold, leaves rows that `where` no longer matches.

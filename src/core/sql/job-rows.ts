@@ -52,9 +52,11 @@ export interface GivenColumn extends OwnColumn {
 
 /**
  * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the
- * app's own columns, and `place`, the job's place in the input; `group_key` and `weight`, too, if any
- * is in a group or has a cost, `batch_id` and `blockers` if any is in a batch or waits for one, and
- * `rule_key` if all have a rule for their key.
+ * app's own columns, and `place`, the job's place in the input. Some columns are there only when needed:
+ *
+ * - `group_key` and `weight` if any job is in a group or has a cost,
+ * - `batch_id` and `blockers` if any is in a batch or waits for one,
+ * - `rule_key` if all have a rule for their key.
  *
  * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
  * only in their payloads, Postgres parses only the payloads.

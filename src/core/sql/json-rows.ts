@@ -5,8 +5,8 @@ const MAX_PARAMETER_CHARACTERS = 32 * 1024 * 1024;
 
 /**
  * Rows for a `FROM`: one JSON text per row goes in; the columns and `place`, the row's number from 1, come
- * out. All rows travel in one text parameter (a few when they are very large), so there is no limit of 65,535
- * parameters, and every driver sends it alike.
+ * out. All rows travel in one text parameter (a few when they are very large). So they never reach the limit
+ * of 65,535 parameters, and every driver sends them alike.
  *
  * `::text::jsonb`: with `::jsonb` alone some drivers encode the text a second time.
  *

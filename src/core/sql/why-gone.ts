@@ -4,8 +4,11 @@ import { sessionKey } from './session-key.ts';
 import { thisNode } from './this-node.ts';
 
 /**
- * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session, or one that has ended
- * or is on another node, and was not seen for long; `frozen`, it holds one, and was not seen for very long.
+ * Why a worker looks gone.
+ *
+ * - `lost`: its session has ended.
+ * - `silent`: it has no session, or one that has ended or is on another node, and was not seen for long.
+ * - `frozen`: it holds one, and was not seen for very long.
  */
 export type WhyGone = 'lost' | 'silent' | 'frozen';
 

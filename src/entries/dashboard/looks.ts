@@ -29,8 +29,8 @@ export async function within<T>(
 
 /**
  * Looks that all viewers share, one at a time for each name. They rest with the figures of `queue.stats` and
- * `queue.vitals`, so that all of it together takes a quarter of a percent of the time; what changes slowly,
- * and what reads a few rows, apart from them.
+ * `queue.vitals`, so that all of it together takes a quarter of a percent of the time. What changes slowly,
+ * and what reads a few rows, rests apart from them.
  */
 export class Looks {
   readonly #db: Database;

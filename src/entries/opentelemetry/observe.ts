@@ -33,8 +33,8 @@ const OPTIONS = namesOf<ObserveOptions>({ meter: true, stats: true, vitals: true
 
 /**
  * Reports a worker's metrics: attempts by outcome, how long handlers ran and jobs waited, how long claims and
- * the writing of outcomes took, its slots; and, where it is given how to ask for them, the figures of the
- * queues. Call it before the worker starts.
+ * the writing of outcomes took, and its slots. Where it is given how to ask for them, it also reports the
+ * figures of the queues. Call it before the worker starts.
  *
  * ```ts
  * const stop = observe(worker);

@@ -40,7 +40,7 @@ export function explain(matcher: string, { job, expected, compared, others, pass
     const fit = fitting.length === 1 ? 'fits' : 'fit';
     return `${wanted}\n${counted(fitting.length)} of this kind ${fit}:${list(fitting)}`;
   }
-  if (compared.length === 0) return `${wanted}\nThere is no job of this kind${kindsOf(others)}`;
+  if (compared.length === 0) return `${wanted}\nNo job is of this kind${kindsOf(others)}`;
   const count = fitting.length === 0 ? 'none' : String(fitting.length);
   const nearest = compared
     .filter(({ differences }) => differences.length > 0)

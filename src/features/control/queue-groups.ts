@@ -33,8 +33,8 @@ export type GroupsTable<
  * `queue_groups`: when claims look at a group next, and in which order. Only claims write it; they also fold
  * in the notes from `queue_notes`.
  *
- * - `ready_at`: `-infinity` while the group is in the ring of those with due jobs; a time for a group that
- *   was idle and has work from then on, or whose rate is used up until then; `infinity` for a group that
+ * - `ready_at`: `-infinity` while the group is in the ring of those with due jobs. A time for a group that
+ *   was idle and has work from then on, or whose rate is used up until then. `infinity` for a group that
  *   claims skip until a note comes, because nothing is due or it is at its limit.
  * - `held`: which of its jobs may be held. It only tells where to look: a job counts while its own row says
  *   that a living worker holds it. So a worker that dies frees its slots at once, and a leftover id does not

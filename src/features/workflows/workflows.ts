@@ -311,7 +311,7 @@ export class Workflows implements ContextFeature {
    * one: what had ended when that step began is taken over, and not done again. The other job may be live or
    * finished, and nothing of it changes. The new one has `forkedFrom` in its metadata, and no unique key.
    *
-   * Signals are taken over as the steps that have received them; others are to be sent anew. A step that has
+   * Signals are taken over as the steps that have received them; others are to be sent again. A step that has
    * enqueued children is taken over if all of them had ended by then; otherwise it enqueues them again. What
    * was undone is not taken over.
    *

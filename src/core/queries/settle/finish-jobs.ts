@@ -158,8 +158,9 @@ export function finishJobsQuery(
 }
 
 /**
- * The payloads of the results. Where all keep theirs, or none does, no row says so; and where none does, they
- * are not carried from the delete to the insert either, which is a copy of each, or a file beyond `work_mem`.
+ * The payloads of the results. Where all keep theirs, or none does, no row says so. Where none does, they
+ * are not carried from the delete to the insert either. That would be a copy of each, or a file beyond
+ * `work_mem`.
  */
 function payloads(finishes: readonly FinishedJob[], own: readonly OwnColumn[]) {
   const any = (kept: true | 'outcome') => finishes.some(({ transition }) => transition.keepResult === kept);

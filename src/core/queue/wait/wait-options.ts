@@ -42,8 +42,8 @@ export function checkWaitOptions(method: string, options: WaitOptions): CheckedW
 }
 
 /**
- * Refuses to wait inside a transaction. A job that it enqueued begins at its commit, so never; under
- * `REPEATABLE READ` it never sees another's end either; and however it ends, it holds a connection and an old
+ * Refuses to wait inside a transaction. A job that it enqueued begins at its commit, so never. Under
+ * `REPEATABLE READ` it never sees another's end either. However it ends, it holds a connection and an old
  * snapshot meanwhile, behind which nothing is vacuumed.
  *
  * @throws TypeError

@@ -22,10 +22,10 @@ export interface ClaimReport {
 /**
  * Where the next claim of one queue starts: a floor per priority, kept in this worker's memory only. Without
  * it a claim walks over every row that was finished since the oldest open snapshot, because Postgres may not
- * remove them, and over every due job of a kind that this worker does not serve. In a priority whose end a
- * claim has seen, the floor is the time of that claim, less a second; in one that has more jobs than the
- * claim could take, it is the `run_at` of the first that it took. A floor is only a hint: a sweep finds what
- * is due behind it all the same.
+ * remove them. It also walks over every due job of a kind that this worker does not serve. In a priority
+ * whose end a claim has seen, the floor is the time of that claim, less a second. In one that has more jobs
+ * than the claim could take, it is the `run_at` of the first that it took. A floor is only a hint: a sweep
+ * finds what is due behind it all the same.
  *
  * With aging, a claim splits these bands by the age of their jobs. The parts of one priority follow each
  * other in time, so there is one floor for all of them: where the first part begins that no claim has seen

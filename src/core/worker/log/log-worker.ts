@@ -30,11 +30,15 @@ export interface LogWorkerOptions {
 const OPTIONS = namesOf<LogWorkerOptions>({ level: true });
 
 /**
- * Logs what a worker does, one line for each job and more: completed, snoozed and waiting jobs as `debug`;
- * its start and stop, cancelled jobs and pauses as `info`; retries, lost jobs and workers that are gone as
- * `warn`; discarded jobs and errors of the worker as `error`. The fields are `jobId`, `kind`, `queue`,
- * `attempt`, `waitMs` (from due to claimed), `durationMs`, `workerId`, `traceId` and `err`. Never a payload,
- * an output or the parameters of a statement.
+ * Logs what a worker does, one line for each job and more:
+ *
+ * - completed, snoozed and waiting jobs as `debug`;
+ * - its start and stop, cancelled jobs and pauses as `info`;
+ * - retries, lost jobs and workers that are gone as `warn`;
+ * - discarded jobs and errors of the worker as `error`.
+ *
+ * The fields are `jobId`, `kind`, `queue`, `attempt`, `waitMs` (from due to claimed), `durationMs`,
+ * `workerId`, `traceId` and `err`. Never a payload, an output or the parameters of a statement.
  *
  * `createWorker({ log: logger })` does the same, and leaves out what a worker prints by default.
  *

@@ -9,7 +9,7 @@ const TAKES_FILES = SAME_PURPOSE.slice(0, 3);
 
 /**
  * Where the new files go: into a folder that the app has for its jobs, or else into the folder of its
- * sources, but never beside a file or a folder of the same purpose, which an import could take for ours.
+ * sources. They never go beside a file or a folder of the same purpose, which an import could take for ours.
  */
 export function findHome(sources: string): string {
   if (isOurs(sources, 'jobs') || !isOccupied(sources)) return sources;

@@ -174,7 +174,7 @@ export class Workers<TName extends string = string> {
       this.#failing.delete(shard);
       return undefined;
     } catch (error) {
-      // Whoever has stopped it knows.
+      // A stop ended the start, and its caller knows.
       if (this.#isOver(shard)) return undefined;
       this.#failing.add(shard);
       worker.tellError(error, 'starting');

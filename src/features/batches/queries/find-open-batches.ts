@@ -14,7 +14,7 @@ export interface OpenBatches {
   readonly last: number | undefined;
 }
 
-/** For how long nothing has been counted of a batch, before it is counted anew. */
+/** For how long nothing has been counted of a batch, before it is counted again. */
 const STALE_MS = 60_000;
 
 /**

@@ -33,7 +33,7 @@ export type BatchesTable<
 > = InSchema<ReturnType<typeof pgTable<TName, BatchColumns>>, TSchema>;
 
 /**
- * `queue_batches`: counted sets of jobs, for whose end others wait. A member bears the id in
+ * `queue_batches`: counted sets of jobs, for whose end others wait. A member has the id in
  * `queue_jobs.batch_id`. Only a fold writes here: what ends a member adds a tally (`queue_tallies`), so many
  * members may end at once and none waits for another.
  *

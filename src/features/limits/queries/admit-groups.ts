@@ -25,7 +25,7 @@ export interface Admission {
  *
  * **Under concurrency.** Notes and groups that another statement has locked are skipped, as are groups that
  * it has changed since this one's snapshot. Such notes stay for the next time. A note is deleted in the
- * statement that heeds it; if it is about more groups, those that were skipped are noted anew in the same
+ * statement that heeds it; if it is about more groups, those that were skipped are noted again in the same
  * statement. Every change of a group moves its turn, so a claim whose snapshot is older leaves the group
  * alone. A group in which nothing is due needs nothing: a job that is due later, or committed later, has a
  * note of its own. Whether something is due in a group that is new, the claim finds out; so it does when

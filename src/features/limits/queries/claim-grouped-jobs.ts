@@ -31,7 +31,7 @@ export interface GroupClaimResult {
  *
  * **Under concurrency.** No limit is ever exceeded. Groups that another claim has locked are skipped. How
  * many jobs of a group are held is counted in this statement's snapshot, by rows that only claims of this
- * group write; the guard (`turn` as the snapshot has it) leaves out a group that another statement has
+ * group write. The guard (`turn` as the snapshot has it) leaves out a group that another statement has
  * changed since. An attempt that ends meanwhile still counts. Jobs whose worker is gone do not count, and are
  * due. What is used of a group's rate is read from its locked row. As in `claimJobs`, no job is given to two
  * claims.

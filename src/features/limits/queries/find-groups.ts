@@ -30,7 +30,7 @@ export interface GroupFacts {
   readonly retries: boolean;
   /** Its own limit, or that of every group, as they were set. */
   readonly concurrency: number | undefined;
-  /** Whether a job is due that nobody holds. */
+  /** Whether a job is due that no worker holds. */
   readonly due: boolean;
   /** Whether one of these is of a kind that a worker serves. */
   readonly served: boolean;

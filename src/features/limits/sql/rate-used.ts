@@ -6,7 +6,7 @@ const PARTS = sql.raw('20');
 /**
  * What of a rate is used up: a lateral row `now`, `slot`, `used`, `oldest` and `kept`, from counts by parts
  * of the window and its length in milliseconds. A start counts until a window has passed since the end of the
- * part in which it may begin at the latest, so no window ever sees more than the limit, and at least 93 % of
+ * part in which it may begin at the latest. So no window ever sees more than the limit, and at least 93 % of
  * it can be used. A part is named by the millisecond in which it ends, so its count is still right when the
  * length is changed.
  *

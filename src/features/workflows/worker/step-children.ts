@@ -120,7 +120,7 @@ export class StepChildren {
     checkDefinition('step.enqueue', job);
     if (job.keepResult === false) {
       throw new TypeError(
-        `step '${name}': '${job.kind}' has keepResult: false, so nobody could learn how it ended; ` +
+        `step '${name}': '${job.kind}' has keepResult: false, so its end could not be learned; ` +
           "write keepResult: 'outcome'",
       );
     }

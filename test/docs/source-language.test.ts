@@ -1,0 +1,123 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import { root } from './pages.ts';
+import { HABITS, MOST_WORDS, sentencesOf, wordsIn } from './plain-english.ts';
+
+/** Made by a program. */
+const GENERATED = 'entries/dashboard/assets/bundled.ts';
+
+/** Texts that no user reads, by what they are. */
+const ALLOWED: ReadonlyMap<string, string> = new Map([
+  ['enqueue: nobody stands', 'the name of a fault point'],
+]);
+
+/** What a source file says to people. */
+interface Prose {
+  /** Its comments; lines of `//` that follow each other are one. */
+  readonly comments: readonly string[];
+  /** Its strings and templates, and the texts of its pages. */
+  readonly texts: readonly string[];
+}
+
+/** Reads TypeScript with its own parser, so that `//` in a string is no comment. */
+function proseOf(path: string, code: string): Prose {
+  const file = ts.createSourceFile(path, code, ts.ScriptTarget.Latest, true);
+  const ranges = new Map<number, ts.CommentRange>();
+  const texts: string[] = [];
+  const visit = (node: ts.Node): void => {
+    // A comment belongs to the token that follows it. Texts of pages have none: what looks like one is shown.
+    if (!ts.isJsxText(node) && node.getChildCount(file) === 0) {
+      const before = ts.getLeadingCommentRanges(code, node.pos) ?? [];
+      const behind = ts.getTrailingCommentRanges(code, node.end) ?? [];
+      for (const range of [...before, ...behind]) ranges.set(range.pos, range);
+    }
+    if (ts.isLiteralExpression(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
+      texts.push(node.text);
+    node.getChildren(file).forEach(visit);
+  };
+  visit(file);
+  const comments: string[] = [];
+  let last: ts.CommentRange | undefined;
+  for (const range of [...ranges.values()].sort((one, other) => one.pos - other.pos)) {
+    const text = code.slice(range.pos, range.end);
+    const isLine = range.kind === ts.SyntaxKind.SingleLineCommentTrivia;
+    const goesOn = isLine && last !== undefined && /^[ \t]*\n[ \t]*$/.test(code.slice(last.end, range.pos));
+    if (goesOn) comments.push(`${comments.pop()}\n${text.slice(2).trim()}`);
+    else comments.push(isLine ? text.slice(2).trim() : linesOf(text));
+    last = isLine ? range : undefined;
+  }
+  return { comments, texts };
+}
+
+/** A comment of several lines without its stars. */
+function linesOf(comment: string): string {
+  return comment
+    .slice(2, -2)
+    .split('\n')
+    .map((line) => line.replace(/^\s*\*? ?/, ''))
+    .join('\n');
+}
+
+/** What is wrong with a source file: one line each. */
+function mistakesIn(path: string, code: string): string[] {
+  const { comments, texts } = proseOf(path, code);
+  const plain = comments.map((comment) =>
+    comment
+      .replaceAll(/```.*?```/gs, '')
+      .replaceAll(/\{@link ([^}\s]+)[^}]*\}/g, '$1')
+      .replaceAll(/`[^`]*`/g, 'code'),
+  );
+  const habits = [...plain, ...texts.filter((text) => !ALLOWED.has(text))]
+    .map((text) => text.replaceAll(/\s+/g, ' ').trim())
+    .filter((text) => HABITS.test(text));
+  const long = plain.flatMap(sentencesOf).filter((sentence) => wordsIn(sentence) > MOST_WORDS);
+  return [
+    ...habits.map((text) => `${path}, a habit: ${text}`),
+    ...long.map((text) => `${path}, too long: ${text.trim()}`),
+  ];
+}
+
+test(`comments and messages name who acts, and comments have at most ${MOST_WORDS} words a sentence`, () => {
+  const folder = join(root, 'src');
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => /\.tsx?$/.test(path) && path !== GENERATED,
+  );
+  expect(paths.length).toBeGreaterThan(500);
+  const sources = paths.map((path) => [path, readFileSync(join(folder, path), 'utf8')] as const);
+  expect(sources.flatMap(([path, code]) => mistakesIn(path, code))).toEqual([]);
+  for (const text of ALLOWED.keys())
+    expect(
+      sources.some(([, code]) => code.includes(text)),
+      text,
+    ).toBe(true);
+});
+
+const WORDS = 'word '.repeat(MOST_WORDS + 1);
+
+test.each([
+  '// Whoever holds it may go on.',
+  '/** Whoever holds it may go on. */',
+  'f(/* nobody */ 1)',
+  'f(); // nobody',
+  "throw new Error('nobody holds it');",
+  'const a = `of $' + '{b} nobody`;',
+  'const a = `nobody $' + '{b}`;',
+  'const a = <p>nobody</p>;',
+  '// It is no\n// id of a job.',
+  `/** ${WORDS} */`,
+  `// ${WORDS}`,
+])('the check finds %s', (code) => {
+  expect(mistakesIn('a.tsx', code)).toHaveLength(1);
+});
+
+test.each([
+  "const a = 'http://a.example'; // …",
+  '// `nobody` is a user of Linux.',
+  '// There is no job.',
+  `/**\n * ${'word '.repeat(30)}\n * - ${'word '.repeat(30)}\n */`,
+  `const a = '${WORDS}';`,
+])('and nothing in %s', (code) => {
+  expect(mistakesIn('a.tsx', code)).toEqual([]);
+});
