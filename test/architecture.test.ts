@@ -263,7 +263,10 @@ const parts: Readonly<Record<string, Part>> = {
   },
 };
 
-/** Rooms by the order of their folders: a file imports from its own folder and from those before it. */
+/**
+ * Rooms by the order of their folders: a file imports from its own folder and from those before it. `.` is
+ * what stands at the top of a room. A file that has a place of its own is named.
+ */
 const orders: Readonly<Record<string, readonly string[]>> = {
   'core/queries': ['enqueue', 'claim', 'begin', 'hold', 'presence', 'settle', 'operate'],
   'core/queue': ['enqueue', 'wait', 'operate', 'stats', 'check', '.'],
@@ -274,6 +277,46 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
   'features/workflows': ['schema', 'job', 'tokens', 'sql', 'queries', 'worker', '.'],
+  'entries/shards': ['shard.ts', 'workers', '.'],
+  'entries/import': [
+    'foreign-job.ts',
+    'sources/bullmq-scripts.ts',
+    'sources/bullmq-jobs.ts',
+    'sources/bullmq-lists.ts',
+    'source.ts',
+    'sources',
+    'queries',
+    '.',
+  ],
+  'entries/dashboard': [
+    'html.ts',
+    'answer.ts',
+    'assets',
+    '.',
+    'parts',
+    'pages',
+    'deed.ts',
+    'redrive-cause.ts',
+    'actions.ts',
+    'create-dashboard.tsx',
+    'to-node.ts',
+    'index.ts',
+  ],
+  'entries/cli': [
+    'exit-code.ts',
+    'failure.ts',
+    'interruption.ts',
+    'nearest.ts',
+    'terminal',
+    'project',
+    'sql',
+    'init',
+    '.',
+    'commands',
+    'program.ts',
+    'main.ts',
+    'bin.ts',
+  ],
 };
 
 /** What makes a function depend on more than its arguments. */
@@ -356,10 +399,18 @@ function importViolations(path: string, source: SourceFacts, sources: ReadonlyMa
 function outOfOrder(room: string, path: string, target: string): string[] {
   const order = orders[room];
   if (order === undefined) return [];
-  const folderOf = (file: string) => /^([^/]+)\//.exec(file.slice(room.length + 1))?.[1] ?? '.';
-  const [from, to] = [order.indexOf(folderOf(path)), order.indexOf(folderOf(target))];
+  const [from, to] = [
+    placeIn(order, path.slice(room.length + 1)),
+    placeIn(order, target.slice(room.length + 1)),
+  ];
   if (from < 0) return [`${path} is in no folder of the order of ${room}: ${order.join(' < ')}`];
   return to <= from ? [] : [`${path} imports ${target}, against the order of ${room}: ${order.join(' < ')}`];
+}
+
+/** The place of a file in the order of its room, by its own name or that of its folder; -1: it has none. */
+function placeIn(order: readonly string[], file: string): number {
+  const own = order.indexOf(file);
+  return own < 0 ? order.indexOf(/^([^/]+)\//.exec(file)?.[1] ?? '.') : own;
 }
 
 function resolve(path: string, specifier: string): string {
@@ -450,6 +501,56 @@ test('a queue knows schedules by their types alone, so that only who has any loa
   expect(importsOfValues.map(([path]) => path)).toEqual([]);
 });
 
+test('every room with folders of its own names their order', () => {
+  const rooms = new Map<string, string[]>();
+  for (const path of sources.keys()) {
+    const [room = ''] = partOf(path) ?? [];
+    if (path.startsWith(`${room}/`))
+      rooms.set(room, [...(rooms.get(room) ?? []), path.slice(room.length + 1)]);
+  }
+  const withFolders = [...rooms].filter(([, files]) => files.some((file) => file.includes('/')));
+  expect(withFolders.map(([room]) => room).sort()).toEqual(Object.keys(orders).sort());
+  for (const [room, files] of withFolders) {
+    const order = orders[room] ?? [];
+    const places = new Set(files.map((file) => order[placeIn(order, file)]));
+    expect([...places].sort(), room).toEqual([...order].sort());
+  }
+});
+
+/** Files that build several statements, and why these stay together. */
+const STATEMENTS_TOGETHER: Readonly<Record<string, string>> = {
+  'core/queries/claim/set-aside-job.ts': 'a look at refused jobs, and the write about one of them',
+  'core/queries/enqueue/insert-jobs.ts': 'one insert, with and without unique keys',
+  'core/queries/operate/browse-by-run-at.ts': 'a page, and how far it was read',
+  'core/queries/operate/cancel-jobs.ts': 'a look at jobs, and what ends or asks them',
+  'core/queries/operate/find-grouped-queues.ts': 'two halves of one question',
+  'core/queries/operate/find-many.ts': 'a count and a look by one filter',
+  'core/queries/operate/find-of-cause.ts': 'a count and a look by one filter',
+  'core/queries/operate/prune-queue.ts': 'what Citus needs in place of one statement',
+  'core/queries/operate/redrive-jobs.ts': 'a look at jobs, and their redrive',
+  'core/queries/operate/run-job-now.ts': 'a look at a job, and its change',
+  'core/queries/presence/find-requests.ts': 'one question, with and without jobs',
+  'core/queries/presence/remove-gone-workers.ts':
+    'a test of workers, and their removal; Citus needs it in two',
+  'features/keys/queries/prune-keys.ts': 'one delete, and what Citus needs in its place',
+  'features/limits/queries/find-limits.ts': 'limits of queues, and of single groups',
+  'features/limits/queries/note-groups.ts': 'notes that no other statement has written',
+  'features/schedules/queries/find-schedules.ts': 'one and many',
+  'features/schedules/queries/pause-schedule.ts': 'a pause and its end',
+  'features/schedules/queries/tidy-schedules.ts': 'one statement, and what Citus needs in its place',
+};
+
+test('a file builds one statement, but for those that belong together', () => {
+  const builders = [...sources].flatMap(([path, text]) =>
+    /^(core|features)\/.*\bqueries\//.test(path)
+      ? [[path, [...text.matchAll(/^export function \w+Query\b/gm)].length] as const]
+      : [],
+  );
+  expect(builders.filter(([, count]) => count === 1).length).toBeGreaterThan(80);
+  const several = builders.filter(([, count]) => count > 1).map(([path]) => path);
+  expect(several.sort()).toEqual(Object.keys(STATEMENTS_TOGETHER).sort());
+});
+
 test('the core imports neither a feature nor an entry', () => {
   const beyond = [...sources].flatMap(([path, text]) =>
     path.startsWith('core/')
@@ -463,7 +564,7 @@ test('the core imports neither a feature nor an entry', () => {
   expect(beyond).toEqual([]);
 });
 
-/** The names that a file takes from others whose specifier is one of these, whether it imports or exports them. */
+/** The names that a file imports or exports from others whose specifier is one of these. */
 function namesFrom(path: string, specifier: RegExp): string[] {
   const file = ts.createSourceFile(path, sources.get(path) ?? '', ts.ScriptTarget.Latest, true);
   return file.statements.flatMap((statement) => {
@@ -649,6 +750,11 @@ describe('the rules find', () => {
       'against the order of core/worker: base < statements < run',
     ],
     ['core/worker/a/b.ts', `import { x } from '../run/handler.ts'`, 'in no folder of the order'],
+    [
+      'entries/dashboard/parts/a.tsx',
+      `import { x } from '../deed.ts'`,
+      'against the order of entries/dashboard: html.ts < answer.ts',
+    ],
   ])('the wrong import of %s: %s', (path, text, message) => {
     expect(wrongWith(path, text)).toContain(message);
     expect(wrongWith(path, text)).toContain(path);
