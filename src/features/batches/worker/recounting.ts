@@ -19,9 +19,9 @@ const SHARE = 1 / 100;
 const RECOUNTING = 'counting batches anew';
 
 /**
- * Looks after batches once a minute. It counts those again that nothing has changed for a while, since members
- * may be gone without a tally. It asks again for the end of members that were locked, makes due what a fold
- * could not, and deletes batches that are no longer needed.
+ * Looks after batches once a minute. It counts those again that nothing has changed for a while, since
+ * members may be gone without a tally. It asks again for the end of members that were locked, makes due what
+ * a fold could not, and deletes batches that are no longer needed.
  */
 export class Recounting implements BackgroundPart {
   readonly #db: Runner;
