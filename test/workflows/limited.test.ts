@@ -1,0 +1,182 @@
+import { text } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  defineSignal,
+  fixedBackoff,
+  handlersFor,
+  limitsIn,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
+import { createQueueTables } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { tables } from '../queries/support/jobs.ts';
+import { addControlTables, addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const answer = defineSignal('answer', unvalidated<number>());
+
+beforeAll(async () => {
+  await addControlTables(database);
+  await addWorkflowTables(database);
+});
+beforeEach(async () => {
+  await database.client.unsafe(`
+    delete from queue_jobs; delete from queue_results; delete from queue_groups; delete from queue_notes;
+    delete from queue_holds; delete from queue_limits; delete from queue_usage`);
+  await clearWorkflowTables(database);
+});
+
+interface Given {
+  readonly group: string;
+  readonly name: string;
+  readonly waits: boolean;
+}
+
+/** Jobs that wait for a signal, or not, and then hold their slot until they are let go. */
+async function setUp(limits: Parameters<typeof limitsIn>[1][string]) {
+  const queue = createQueue({
+    tables,
+    limits: limitsIn(control, { work: limits }),
+    workflows: workflowsIn(workflowTables),
+  });
+  const { handle } = handlersFor<typeof database.db, typeof queue>();
+  const job = defineJob('job', {
+    queue: 'work',
+    payload: unvalidated<Given>(),
+    output: unvalidated<unknown>(),
+    backoff: fixedBackoff(0),
+    ...(limits.groups !== undefined && { group: ({ group }: Given) => group }),
+  });
+  const running = new Set<string>();
+  const seen = { most: 0 };
+  const gates = new Map<string, () => void>();
+  onTestFinished(() => {
+    for (const open of gates.values()) open();
+  });
+  for (let at = 0; at < 2; at++) {
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { work: { concurrency: 10 } },
+      handlers: [
+        handle(job, async ({ payload: { name, waits }, step }) => {
+          if (waits) await step.waitForSignal(answer);
+          const gate = new Promise<void>((resolve) => gates.set(name, resolve));
+          running.add(name);
+          seen.most = Math.max(seen.most, running.size);
+          await gate;
+          running.delete(name);
+        }),
+      ],
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+  }
+  const enqueue = async (name: string, waits: boolean, group = 'a') =>
+    (await queue.enqueue(database.db, job, { group, name, waits })).id;
+  const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+  const ended = async (id: number) => await queue.waitFor(database.db, job, id, { timeoutMs: 60_000 });
+  return { queue, running, seen, gates, enqueue, stateOf, ended };
+}
+
+const limits = {
+  'its group': { groups: { concurrency: 1 } },
+  'its group, in order': { groups: { serial: 'attempt' } },
+  'its kind': { kinds: { job: { concurrency: 1 } } },
+  'its queue': { concurrency: 1 },
+} as const;
+
+describe('a job that waits', () => {
+  test.each(Object.entries(limits))(
+    'holds no slot of %s, and takes one again when it goes on',
+    async (_, limit) => {
+      const { queue, running, seen, gates, enqueue, stateOf, ended } = await setUp(limit);
+      const waiting = await enqueue('one', true);
+      await until(async () => (await stateOf(waiting)) === 'waiting');
+      const other = await enqueue('two', false);
+      await until(async () => running.has('two'));
+      // Its wait is over, and the slot is taken.
+      await queue.workflows.signal(database.db, { id: waiting }, answer, 1);
+      // Others come and go meanwhile, and it has not begun before the slot is free.
+      const third = await enqueue('three', false);
+      expect([...running]).toEqual(['two']);
+      gates.get('two')?.();
+      await ended(other);
+      await until(async () => running.size === 1);
+      const next = [...running][0] ?? '';
+      expect(['one', 'three']).toContain(next);
+      gates.get(next)?.();
+      await until(async () => running.size === 1 && !running.has(next));
+      gates.get([...running][0] ?? '')?.();
+      expect([(await ended(waiting)).state, (await ended(third)).state]).toEqual(['completed', 'completed']);
+      expect(seen.most).toBe(1);
+    },
+  );
+
+  test('counts each of its runs as a start of its group', async () => {
+    const { queue, running, gates, enqueue, stateOf, ended } = await setUp({
+      groups: { concurrency: 5, rate: { limit: 2, perMs: 3_600_000 } },
+    });
+    const waiting = await enqueue('one', true);
+    await until(async () => (await stateOf(waiting)) === 'waiting');
+    await queue.workflows.signal(database.db, { id: waiting }, answer, 1);
+    await until(async () => running.has('one'));
+    // Two starts: the group has no third one, and another group has.
+    const late = await enqueue('two', false);
+    const other = await enqueue('three', false, 'b');
+    await until(async () => running.has('three'));
+    expect(await stateOf(late)).toBe('due');
+    gates.get('one')?.();
+    gates.get('three')?.();
+    expect([(await ended(waiting)).state, (await ended(other)).state]).toEqual(['completed', 'completed']);
+    expect(running.has('two')).toBe(false);
+  });
+});
+
+test('own columns go with a child, a flow and a fork', async () => {
+  await database.client`alter table queue_jobs add column tenant text`;
+  await database.client`alter table queue_results add column tenant text`;
+  onTestFinished(async () => {
+    await database.client`alter table queue_jobs drop column tenant`;
+    await database.client`alter table queue_results drop column tenant`;
+  });
+  const queue = createQueue({
+    tables: createQueueTables({ columns: { tenant: text('tenant') } }),
+    workflows: workflowsIn(workflowTables),
+  });
+  const { handle } = handlersFor<typeof database.db, typeof queue>();
+  const child = defineJob('child', { queue: 'own', output: unvalidated<unknown>() });
+  const parent = defineJob('parent', { queue: 'own', output: unvalidated<unknown>() });
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(child, ({ job }) => Reflect.get(job, 'tenant')),
+      handle(
+        parent,
+        async ({ step }) =>
+          await step.waitForJob(await step.enqueue('child', child, undefined, { tenant: 'b' })),
+      ),
+    ],
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  const { id } = await queue.enqueue(database.db, parent, undefined, { tenant: 'a' });
+  expect((await queue.waitFor(database.db, parent, id, { timeoutMs: 60_000 })).state).toBe('completed');
+  const rows = await database.client`select kind, tenant from queue_results order by kind`;
+  expect(rows).toEqual([
+    { kind: 'child', tenant: 'b' },
+    { kind: 'parent', tenant: 'a' },
+  ]);
+  const forked = await queue.workflows.fork(database.db, id, { from: 'child' });
+  await until(async () => (await queue.find(database.db, forked.id))?.state === 'completed');
+  const [fork] = await database.client`select tenant from queue_results where job_id = ${forked.id}`;
+  expect(fork).toEqual({ tenant: 'a' });
+});
