@@ -152,6 +152,8 @@ test('own columns go with a child, a flow and a fork', async () => {
     workflows: workflowsIn(workflowTables),
   });
   const { handle } = handlersFor<typeof database.db, typeof queue>();
+  // The type of a child's settings does not know own columns.
+  const settings = { priority: 4, tenant: 'b' };
   const child = defineJob('child', { queue: 'own', output: unvalidated<unknown>() });
   const parent = defineJob('parent', { queue: 'own', output: unvalidated<unknown>() });
   const worker = createWorker(database.db, {
@@ -160,8 +162,7 @@ test('own columns go with a child, a flow and a fork', async () => {
       handle(child, ({ job }) => Reflect.get(job, 'tenant')),
       handle(
         parent,
-        async ({ step }) =>
-          await step.waitForJob(await step.enqueue('child', child, undefined, { tenant: 'b' })),
+        async ({ step }) => await step.waitForJob(await step.enqueue('child', child, undefined, settings)),
       ),
     ],
     log: false,
