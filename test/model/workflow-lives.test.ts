@@ -11,7 +11,7 @@ import { WorkflowWorld } from './workflow-world.ts';
 
 const WORKERS = 3;
 /** Most events are met in the first round, and the rarest in one of several. */
-const MOST_ROUNDS = 8;
+const MOST_ROUNDS = 12;
 
 /** A round takes two to six minutes; none begins after these. */
 const MOST_MS = 400_000;
@@ -122,7 +122,7 @@ describe('the lives of workflows', () => {
     const mayGoOn = (round: number) => round < rounds && performance.now() - startMs < MOST_MS;
     for (let round = 0; round === 0 || (mayGoOn(round) && missing().length > 0); round++) {
       await fc.assert(fc.asyncProperty(walks, walk), {
-        numRuns: depth(4, 100),
+        numRuns: depth(4, 60),
         endOnFailure: true,
       });
     }
