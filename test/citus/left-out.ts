@@ -49,6 +49,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
         'that polls asks every pollIntervalMs, once for all its queues',
       ].map((name) => `test/worker/claim/watch.test.ts > an idle worker > ${name}`),
       'test/worker/claim/many-queues.test.ts',
+      'test/worker/backlogs.test.ts > a backlog that may not run is in nobody’s way > and costs its worker a few statements a second',
       'test/worker/upkeep/firing.test.ts > a worker whose queue has no schedules asks nothing, and one with distant ones waits for them',
       'test/worker/upkeep/cancel.test.ts > a worker without running jobs asks for pauses alone, seldom when it listens',
     ],

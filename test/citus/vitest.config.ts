@@ -10,6 +10,8 @@ export default defineConfig({
   test: {
     ...base.test,
     exclude: [...configDefaults.exclude, '**/*.v1.test.ts', '**/*.slow.test.ts', ...filesLeftOut()],
+    // The nodes may be on this machine: each has to be asked about every statement.
+    maxWorkers: 3,
     setupFiles: ['test/citus/leave-out.ts'],
     reporters: ['default', './test/citus/left-out-reporter.ts'],
   },
