@@ -7,11 +7,13 @@ import {
   limitsIn,
   QueueError,
   unvalidated,
+  workflowsIn,
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
+import * as workflows from 'drizzle-queue/schema/workflows';
 import { beforeAll, expect, test } from 'vitest';
 import { AS_ON_CITUS } from '../support/citus.ts';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -20,6 +22,7 @@ const handlers = [handle(job, async () => undefined)];
 
 beforeAll(async () => {
   await addControlTables(database);
+  await addWorkflowTables(database);
   await database.client.begin((tx) => tx.unsafe(AS_ON_CITUS));
 });
 
@@ -38,6 +41,19 @@ test('a worker of a queue with groups does not start on Citus, and says why', as
     'put its jobs into groups',
   );
   expect(await database.client`select from queue_jobs`).toHaveLength(1);
+});
+
+test('nor does one of a queue with workflows', async () => {
+  const queue = createQueue({ workflows: workflowsIn(workflows) });
+  const worker = createWorker(database.db, { queue, handlers: [handle(job, () => {})] });
+  const refused = worker.start();
+  await expect(refused).rejects.toThrow(QueueError);
+  await expect(refused).rejects.toThrow(
+    'The queue has workflows, and Citus refuses the statements that receive their signals and end their batches. ' +
+      'Give createQueue no workflows',
+  );
+  await worker.stop();
+  expect(await database.client`select from queue_workers`).toHaveLength(0);
 });
 
 test('one with other limits works there', async () => {

@@ -76,6 +76,8 @@ export interface FeatureParts {
 
 /** A feature that adds to the contexts of handlers. */
 export interface ContextFeature extends FeatureTables {
+  /** Before the worker registers. @throws QueueError where it cannot work on such a server */
+  checkServer(tables: QueueTables): void;
   /** What it adds in a worker, and what it does beside the jobs there. */
   forWorker(worker: FeatureContext): ContextInWorker;
   /** What it adds in `runNext`. */

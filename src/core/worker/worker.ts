@@ -203,6 +203,7 @@ export class Worker {
     const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, present)));
     signal.throwIfAborted();
     limits?.checkServer(queues, tables);
+    context?.checkServer(tables);
     const kinds = [...this.#handlers.keys()];
     await this.#answered(() => checkNode(runner, tables));
     const register = () => registered(registerWorker(runner, tables, { name, queues, kinds }), tables);

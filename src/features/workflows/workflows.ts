@@ -500,8 +500,12 @@ export class Workflows implements ContextFeature {
   }
 
   /** @internal */
-  forWorker({ statements, tables, events, wake }: FeatureContext): ContextInWorker {
+  checkServer(tables: QueueTables): void {
     if (isDistributed(tables)) throw new QueueError(`${WORKFLOWS_ON_CITUS}. ${WITHOUT_WORKFLOWS}`);
+  }
+
+  /** @internal */
+  forWorker({ statements, tables, events, wake }: FeatureContext): ContextInWorker {
     const all = this.#all(tables);
     const retries = new Retries();
     const questions = statements.of('settlements');
