@@ -2,16 +2,10 @@ import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts'
 import type { Queue } from '../../core/queue/queue.ts';
 import { missingKeys } from '../../features/keys/missing-keys.ts';
 import { missingMetrics } from '../../features/metrics/missing-metrics.ts';
-import { workflowsToCheck } from '../../features/workflows/check-workflows.ts';
-import type { TablesOfWorkflows } from '../../features/workflows/sql/workflow-tables.ts';
 
-/** Of limits and schedules, all that is used here: their types would bring those of the workers along. */
+/** Of these, all that is used here: their types would bring those of the workers along. */
 interface Checked {
   readonly toCheck: FeatureToCheck;
-}
-
-interface WithTables {
-  readonly tables: TablesOfWorkflows;
 }
 
 /** The features of a queue that have tables. Loaded by the first check. */
@@ -20,12 +14,12 @@ export function featuresToCheck(queue: Queue): readonly FeatureToCheck[] {
   // `createQueue` has put them there, or nothing.
   const limits = queue.limits as Checked | undefined;
   const schedules = queue.schedules as Checked | undefined;
-  const workflows = queue.workflows as WithTables | undefined;
+  const workflows = queue.workflows as Checked | undefined;
   const features = [
     schedules?.toCheck,
     limits?.toCheck,
     keys && { tables: [keys], missing: () => missingKeys(keys) },
-    workflows && workflowsToCheck(workflows.tables),
+    workflows?.toCheck,
     metrics && { tables: [metrics], missing: () => missingMetrics(metrics) },
   ];
   return features.filter((feature) => feature !== undefined);

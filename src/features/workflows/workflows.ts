@@ -11,6 +11,7 @@ import {
 import { shown } from '../../core/job/shown.ts';
 import { cancellation } from '../../core/job/transition.ts';
 import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
+import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { checkExecutor, type Database, type Executor, type Transaction } from '../../core/sql/executor.ts';
@@ -41,6 +42,7 @@ import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
 import { Folding, moveOn } from '../batches/worker/folding.ts';
 import { Recounting } from '../batches/worker/recounting.ts';
+import { workflowsToCheck } from './check-workflows.ts';
 import { type FinishResult, finish, type JobToFinish } from './finish.ts';
 import { checkForkOptions, type ForkedJob, type ForkOptions, fork } from './fork.ts';
 import type { SignalDefinition, SignalInput } from './job/define-signal.ts';
@@ -497,6 +499,11 @@ export class Workflows implements ContextFeature {
     checkExecutor('waitForFlow', db);
     checkDurationMs('waitForFlow: timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
     return await waitForFlow(() => this.flow(db, id), id, timeoutMs);
+  }
+
+  /** What `queue.check` looks for. @internal */
+  get toCheck(): FeatureToCheck {
+    return workflowsToCheck(this.tables);
   }
 
   /** @internal */
