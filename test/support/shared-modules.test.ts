@@ -4,8 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** They have a configuration of their own, which loads each module once per file; and a file that runs none of the tests. */
-const OTHERS = /(^|\/)(package|browser|site|import|faults|upgrades\/previous|node_modules)\//;
+/**
+ * They have a configuration of their own, which loads each module once per file, or names it as one that Vitest runs
+ * for each; and a file that runs none of the tests.
+ */
+const OTHERS = /(^|\/)(package|citus|browser|site|import|faults|upgrades\/previous|node_modules)\//;
 const HOOK = /^(?:export )?(?:const \w+ = )?((?:before|after)(?:All|Each)|use[A-Z]\w*)\(/m;
 
 // A process loads it for its first test file alone; the next one would get a database that is gone.
