@@ -9,10 +9,13 @@ import {
   drain,
   type HandlerContext,
   handle,
+  handlersFor,
   type Queue,
   runNext,
+  workflowsIn,
 } from 'drizzle-queue';
 import { createQueueTables, queuePauses, queueWorkers } from 'drizzle-queue/schema';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { postgresJs as db } from './databases.ts';
@@ -229,4 +232,51 @@ describe('a handler', () => {
 test('a queue with own columns is a queue', () => {
   expectTypeOf(queue).toExtend<Queue>();
   createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
+});
+
+describe('workflows', () => {
+  const durable = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+  const plain = createQueue({ workflows: workflowsIn(workflowTables) });
+
+  test('take them for children', () => {
+    const { handle } = handlersFor<typeof db, typeof durable>();
+    handle(sync, async ({ step, job }) => {
+      const { tenantId } = job;
+      await step.waitForJob(await step.enqueue('one', send, { to: 'ada' }, { tenantId, detached: true }));
+      await step.enqueueMany('many', send, [{ payload: { to: 'ada' }, tenantId, shard: 1 }]);
+      await step.addToFlow('more', sync, [{ tenantId }]);
+      // @ts-expect-error tenantId is required
+      await step.enqueue('two', send, { to: 'ada' });
+      // @ts-expect-error tenantId is required
+      await step.enqueueMany('others', send, [{ payload: { to: 'ada' } }]);
+      // @ts-expect-error it is a text
+      await step.addToFlow('numbers', sync, [{ tenantId: 1 }]);
+    });
+  });
+
+  test('take them for flows and batches', () => {
+    durable.workflows.enqueueFlow(db, (flow) => {
+      const first = flow.add(sync, undefined, { tenantId: 'a' });
+      flow.add(send, { to: 'ada' }, { tenantId: 'a', after: [first], onFailure: 'run' });
+      // @ts-expect-error tenantId is required
+      flow.add(sync);
+      // @ts-expect-error tenantId is required
+      flow.add(send, { to: 'ada' }, { after: [first] });
+    });
+    const last = { last: sync, tenantId: 'a' };
+    durable.workflows.enqueueBatch(db, send, [{ payload: { to: 'ada' }, tenantId: 'a' }], last);
+    // @ts-expect-error tenantId is required
+    durable.workflows.enqueueBatch(db, send, [{ payload: { to: 'ada' } }], last);
+    // @ts-expect-error tenantId is required, of the last one, too
+    durable.workflows.enqueueBatch(db, send, [{ payload: { to: 'ada' }, tenantId: 'a' }], { last: sync });
+  });
+
+  test('take none where there are none', () => {
+    plain.workflows.enqueueFlow(db, (flow) => {
+      flow.add(sync);
+      // @ts-expect-error no such column
+      flow.add(sync, undefined, { tenantId: 'a' });
+    });
+    plain.workflows.enqueueBatch(db, sync, [{}], { last: sync });
+  });
 });

@@ -140,7 +140,7 @@ describe('a job that waits', () => {
   });
 });
 
-test('own columns go with a child, a flow and a fork', async () => {
+test('own columns go with a child, a flow, a batch and a fork', async () => {
   await database.client`alter table queue_jobs add column tenant text`;
   await database.client`alter table queue_results add column tenant text`;
   onTestFinished(async () => {
@@ -152,14 +152,13 @@ test('own columns go with a child, a flow and a fork', async () => {
     workflows: workflowsIn(workflowTables),
   });
   const { handle } = handlersFor<typeof database.db, typeof queue>();
-  // The type of a child's settings does not know own columns.
   const settings = { priority: 4, tenant: 'b' };
   const child = defineJob('child', { queue: 'own', output: unvalidated<unknown>() });
   const parent = defineJob('parent', { queue: 'own', output: unvalidated<unknown>() });
   const worker = createWorker(database.db, {
     queue,
     handlers: [
-      handle(child, ({ job }) => Reflect.get(job, 'tenant')),
+      handle(child, ({ job }) => job.tenant),
       handle(
         parent,
         async ({ step }) => await step.waitForJob(await step.enqueue('child', child, undefined, settings)),
@@ -176,6 +175,19 @@ test('own columns go with a child, a flow and a fork', async () => {
     { kind: 'child', tenant: 'b' },
     { kind: 'parent', tenant: 'a' },
   ]);
+  const flow = await queue.workflows.enqueueFlow(database.db, (flow) => {
+    const first = flow.add(child, undefined, { tenant: 'c' });
+    flow.add(child, undefined, { tenant: 'd', after: [first] });
+  });
+  const batch = await queue.workflows.enqueueBatch(database.db, child, [{ tenant: 'e' }], {
+    ...{ last: child, tenant: 'f' },
+  });
+  for (const { id } of [flow, batch])
+    await queue.workflows.waitForFlow(database.db, id, { timeoutMs: 60_000 });
+  await until(async () => (await queue.find(database.db, batch.lastId))?.state === 'completed');
+  const members = await database.client`
+    select tenant from queue_results where kind = 'child' and tenant > 'b' order by tenant`;
+  expect(members.map(({ tenant }) => tenant)).toEqual(['c', 'd', 'e', 'f']);
   const forked = await queue.workflows.fork(database.db, id, { from: 'child' });
   await until(async () => (await queue.find(database.db, forked.id))?.state === 'completed');
   const [fork] = await database.client`select tenant from queue_results where job_id = ${forked.id}`;

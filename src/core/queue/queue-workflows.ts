@@ -1,4 +1,5 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
 import type { EnqueueSettings } from './enqueue/enqueue-around.ts';
 
 /** What workflows use of the queue that they are made for. */
@@ -20,6 +21,19 @@ export interface QueueWorkflows {
 export type MakeQueueWorkflows<TWorkflows extends QueueWorkflows = QueueWorkflows> = (
   queue: QueueOfWorkflows,
 ) => TWorkflows;
+
+/** The workflows of a queue with own columns: `made`, computed from the type of those. */
+export interface WorkflowsByOwn {
+  readonly own: OwnColumns;
+  readonly made: unknown;
+}
+
+/** What workflows are for a queue with the own columns `TOwn`. */
+export type WorkflowsWith<TWorkflows, TOwn extends OwnColumns> = TWorkflows extends {
+  readonly byOwn: infer TByOwn extends WorkflowsByOwn;
+}
+  ? (TByOwn & { readonly own: TOwn })['made']
+  : TWorkflows;
 
 /** What a feature adds to the contexts of handlers: `context`, computed from the type of `db`. */
 export interface AddedTypes {

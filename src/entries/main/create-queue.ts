@@ -1,6 +1,6 @@
 import { Queue } from '../../core/queue/queue.ts';
 import type { MakeQueueLimiting } from '../../core/queue/queue-limits.ts';
-import type { MakeQueueWorkflows } from '../../core/queue/queue-workflows.ts';
+import type { MakeQueueWorkflows, WorkflowsWith } from '../../core/queue/queue-workflows.ts';
 import {
   type QueueTables,
   queueJobs,
@@ -35,7 +35,7 @@ export function createQueue<
   SchedulesOf<TTables, TSchedules>,
   LimitsOf<TLimits>,
   ExecutorOf<TRequired>,
-  WorkflowsOf<TWorkflows>
+  WorkflowsOf<TTables, TWorkflows>
 > {
   checkQueueOptions(options);
   const { tables = { queueJobs, queueResults, queueWorkers, queuePauses }, keys, metrics } = options;
@@ -59,6 +59,7 @@ type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends M
 /** Of a `boolean` that only the run time knows, too, a transaction is right. */
 type ExecutorOf<TRequired> = [TRequired] extends [false] ? Executor : Transaction;
 
-type WorkflowsOf<TWorkflows> = TWorkflows extends MakeQueueWorkflows<infer TMade> ? TMade : unknown;
+type WorkflowsOf<TTables extends QueueTables, TWorkflows> =
+  TWorkflows extends MakeQueueWorkflows<infer TMade> ? WorkflowsWith<TMade, OwnOf<TTables>> : unknown;
 
 type LimitsOf<TLimits> = TLimits extends MakeQueueLimiting<infer TMade> ? TMade : unknown;

@@ -24,14 +24,14 @@ export interface EnqueuedBatch {
 }
 
 /** The jobs of a batch: an array, or something that is read as they are inserted. */
-export type BatchEntries<TJob extends JobDefinition> =
-  | Iterable<EnqueueEntry<TJob, unknown, PlainEnqueueOptions>>
-  | AsyncIterable<EnqueueEntry<TJob, unknown, PlainEnqueueOptions>>;
+export type BatchEntries<TJob extends JobDefinition, TOwn = unknown> =
+  | Iterable<EnqueueEntry<TJob, TOwn, PlainEnqueueOptions>>
+  | AsyncIterable<EnqueueEntry<TJob, TOwn, PlainEnqueueOptions>>;
 
 /** The job that runs once all others of a batch have ended: its definition, payload and settings. */
-export type LastJob<TLast extends JobDefinition> = {
+export type LastJob<TLast extends JobDefinition, TOwn = unknown> = {
   readonly last: TLast;
-} & EnqueueEntry<TLast, unknown, Omit<PlainEnqueueOptions, 'uniqueKey' | 'delayMs' | 'runAt'>>;
+} & EnqueueEntry<TLast, TOwn, Omit<PlainEnqueueOptions, 'uniqueKey' | 'delayMs' | 'runAt'>>;
 
 /** The most jobs of one statement. */
 const CHUNK = 1_000;

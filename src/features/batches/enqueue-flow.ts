@@ -30,14 +30,17 @@ export interface FlowJobOptions {
   readonly onFailure?: 'cancel' | 'run' | undefined;
 }
 
-/** A flow that is being made: jobs, some of which wait for others. */
-export interface FlowBuilder {
+/**
+ * A flow that is being made: jobs, some of which wait for others. `TOwn` holds the values of the app's own
+ * columns.
+ */
+export interface FlowBuilder<TOwn = unknown> {
   /** Adds a job; what it returns stands for it in the `after` of later ones. */
   add<TJob extends JobDefinition>(
     job: TJob,
     ...[payload, options]: EnqueueArguments<
       TJob,
-      unknown,
+      TOwn,
       Omit<PlainEnqueueOptions, 'uniqueKey'> & FlowJobOptions
     >
   ): FlowJob<TJob>;

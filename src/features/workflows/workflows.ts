@@ -14,6 +14,7 @@ import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import type { OwnColumns } from '../../core/schema/own-columns.ts';
 import { checkExecutor, type Database, type Executor, type Transaction } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import type { JobLine } from '../../core/sql/job-line.ts';
@@ -98,23 +99,31 @@ export type RedeemArguments<TSignal extends SignalDefinition> =
   undefined extends SignalInput<TSignal> ? [value?: SignalInput<TSignal>] : [value: SignalInput<TSignal>];
 
 /** What workflows add to the context of a handler. */
-export interface StepContext<TDb> {
+export interface StepContext<TDb, TOwn = unknown> {
   /** The steps of the handler: what no later attempt does again, and what the job waits for. */
-  readonly step: Step<TDb>;
+  readonly step: Step<TDb, TOwn>;
 }
 
-/** The same, by the type of the handler's `db`. */
-export interface StepAdded {
+/** The same, by the type of the handler's `db`. `TOwn` holds the values of the app's own columns. */
+export interface StepAdded<TOwn = unknown> {
   readonly db: unknown;
-  readonly context: StepContext<this['db']>;
+  readonly context: StepContext<this['db'], TOwn>;
 }
 
 const OPTIONS = namesOf<SignalOptions>({ key: true });
 
+/** The workflows of a queue, by the type of its own columns. */
+export interface WorkflowsOfOwn {
+  readonly own: OwnColumns;
+  readonly made: Workflows<this['own']>;
+}
+
 /** The workflows of a queue: `queue.workflows`, where {@link createQueue} was given `workflowsIn(…)`. */
-export class Workflows implements ContextFeature {
+export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextFeature {
   /** Only a type: what handlers find in their context. @internal */
-  declare readonly added: StepAdded;
+  declare readonly added: StepAdded<TOwn['insert']>;
+  /** Only a type: what these are for a queue with own columns. @internal */
+  declare readonly byOwn: WorkflowsOfOwn;
   readonly entry = WORKFLOWS_ENTRY;
   readonly #queue: QueueOfWorkflows;
   /** @internal */
@@ -360,7 +369,7 @@ export class Workflows implements ContextFeature {
    */
   async enqueueFlow(
     db: Database | Executor,
-    build: (flow: FlowBuilder) => void | Promise<void>,
+    build: (flow: FlowBuilder<TOwn['insert']>) => void | Promise<void>,
   ): Promise<EnqueuedFlow> {
     checkExecutor('enqueueFlow', db);
     const tables = this.#all(this.#queue.tables);
@@ -387,8 +396,8 @@ export class Workflows implements ContextFeature {
   async enqueueBatch<TJob extends JobDefinition, TLast extends JobDefinition>(
     db: Database | Executor,
     job: TJob,
-    entries: BatchEntries<TJob>,
-    ending: LastJob<TLast>,
+    entries: BatchEntries<TJob, TOwn['insert']>,
+    ending: LastJob<TLast, TOwn['insert']>,
   ): Promise<EnqueuedBatch> {
     checkExecutor('enqueueBatch', db);
     checkDefinition('enqueueBatch', job);

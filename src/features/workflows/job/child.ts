@@ -49,15 +49,18 @@ export interface ChildOptions {
 /** The settings of an enqueue that a child may have. A key is not among them: its step makes it once. */
 export type ChildSettings = Omit<PlainEnqueueOptions, 'uniqueKey' | 'unique'>;
 
-/** Payload and options of a child; the payload may be omitted where the definition has none. */
-export type ChildArguments<TJob extends JobDefinition> = EnqueueArguments<
+/**
+ * Payload and options of a child; the payload may be omitted where the definition has none. `TOwn` holds the
+ * values of the app's own columns.
+ */
+export type ChildArguments<TJob extends JobDefinition, TOwn = unknown> = EnqueueArguments<
   TJob,
-  unknown,
+  TOwn,
   ChildSettings & ChildOptions
 >;
 
-/** One of many children: its payload beside its settings. */
-export type ChildEntry<TJob extends JobDefinition> = EnqueueEntry<TJob, unknown, ChildSettings>;
+/** One of many children: its payload beside its settings, and the values of the app's own columns. */
+export type ChildEntry<TJob extends JobDefinition, TOwn = unknown> = EnqueueEntry<TJob, TOwn, ChildSettings>;
 
 /** The ends of several children, by their places. */
 export type EndsOf<TChildren extends readonly Child[]> = {

@@ -97,7 +97,7 @@ export interface OpenStep<T> {
  * A name stands for one step of the job; a second step with it is a {@link DuplicateStepError}. Only the
  * attempt that holds the job records a step; another gets a `LeaseLostError`. Steps cannot be nested.
  */
-export interface Step<TDb = Database> {
+export interface Step<TDb = Database, TOwn = unknown> {
   /**
    * Runs a function, and records what it returns: any JSON value of at most 1 MB, or nothing. It runs at
    * least once, and not again once it is recorded. What it throws fails the attempt.
@@ -214,14 +214,14 @@ export interface Step<TDb = Database> {
   enqueue<TJob extends JobDefinition>(
     name: string,
     job: TJob,
-    ...args: ChildArguments<TJob>
+    ...args: ChildArguments<TJob, TOwn>
   ): Promise<Child<TJob>>;
 
   /** As {@link Step.enqueue}, up to 10,000 jobs of one kind, to wait for together. */
   enqueueMany<TJob extends JobDefinition>(
     name: string,
     job: TJob,
-    entries: readonly ChildEntry<TJob>[],
+    entries: readonly ChildEntry<TJob, TOwn>[],
     options?: ChildOptions,
   ): Promise<Children<TJob>>;
 
@@ -245,7 +245,7 @@ export interface Step<TDb = Database> {
   addToFlow<TJob extends JobDefinition>(
     name: string,
     job: TJob,
-    entries: readonly ChildEntry<TJob>[],
+    entries: readonly ChildEntry<TJob, TOwn>[],
   ): Promise<readonly number[]>;
 
   /**
