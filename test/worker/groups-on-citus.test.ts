@@ -12,13 +12,17 @@ import {
 import * as control from 'drizzle-queue/schema/control';
 import * as workflows from 'drizzle-queue/schema/workflows';
 import { beforeAll, expect, test } from 'vitest';
-import { AS_ON_CITUS } from '../support/citus.ts';
+import { AS_ON_CITUS, citusCluster, citusMigration } from '../support/citus.ts';
 import { addControlTables, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
 const job = defineJob('work', { queue: 'grouped', payload: unvalidated<null>() });
 const handlers = [handle(job, async () => undefined)];
+
+function withGroups() {
+  return createQueue({ limits: limitsIn(control, { grouped: { groups: { concurrency: 1 } } }) });
+}
 
 beforeAll(async () => {
   await addControlTables(database);
@@ -27,8 +31,9 @@ beforeAll(async () => {
 });
 
 test('a worker of a queue with groups does not start on Citus, and says why', async () => {
-  const queue = createQueue({ limits: limitsIn(control, { grouped: { groups: { concurrency: 1 } } }) });
-  await queue.enqueue(database.db, job, null);
+  // One that was enqueued before its queue had groups.
+  await createQueue().enqueue(database.db, job, null);
+  const queue = withGroups();
   const worker = createWorker(database.db, { queue, handlers });
   const refused = worker.start();
   await expect(refused).rejects.toThrow(QueueError);
@@ -55,6 +60,46 @@ test('nor does one of a queue with workflows', async () => {
   await worker.stop();
   expect(await database.client`select from queue_workers`).toHaveLength(0);
 });
+
+test('no job is enqueued there into a group or a batch, and the error says why', async () => {
+  const flows = createQueue({ workflows: workflowsIn(workflows) });
+  const before = await database.client`select from queue_jobs`;
+  // On a cluster it came with the migration that has distributed the table.
+  if (citusCluster() === undefined) await database.client.unsafe(constraintOfMigration());
+  const enqueues = [
+    () => withGroups().enqueue(database.db, job, null, { group: 'a' }),
+    () =>
+      withGroups().enqueueMany(
+        database.db,
+        job,
+        ['a', 'b'].map((group) => ({ payload: null, group })),
+      ),
+    () =>
+      database.db.transaction((tx) =>
+        flows.workflows.enqueueBatch(tx, job, [{ payload: null }], { last: job, payload: null }),
+      ),
+  ];
+  for (const enqueue of enqueues) {
+    const refused = await enqueue().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(refused).toBeInstanceOf(QueueError);
+    expect(refused).toMatchObject({
+      message: expect.stringContaining('a job in a group or a batch would wait for ever there'),
+      cause: { message: expect.stringContaining('no_groups_or_batches_on_citus') },
+    });
+  }
+  await createQueue().enqueue(database.db, job, null);
+  expect(await database.client`select from queue_jobs`).toHaveLength(before.length + 1);
+});
+
+/** What the migration of the docs adds to the table. */
+function constraintOfMigration(): string {
+  const [statement = ''] = citusMigration('on Citus').split('--> statement-breakpoint');
+  expect(statement).toContain('add constraint');
+  return statement;
+}
 
 test('one with other limits works there', async () => {
   const queue = createQueue({ limits: limitsIn(control, { other: { concurrency: 1 } }) });

@@ -1,7 +1,8 @@
 import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, QueueError } from '../../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { groupsInAny } from './statement-context.ts';
+import { contextOf } from './statement-context.ts';
 
 /** What the library's own statements need. */
 export interface Runner {
@@ -37,14 +38,19 @@ export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transactio
 
 /** For callers without TypeScript, who easily forget it. @throws TypeError unless `db` can be one */
 export function checkExecutor(caller: string, db: object): void {
-  if (typeof Reflect.get(Object(db), 'execute') !== 'function') {
+  if (!can(db, 'execute')) {
     throw new TypeError(`${NO_DATABASE}: ${caller}(db, …)`);
   }
 }
 
+/** Whether what was given has this method, whatever it is. */
+function can(given: unknown, method: 'execute' | 'rollback'): boolean {
+  return typeof Reflect.get(Object(given), method) === 'function';
+}
+
 /** For callers without TypeScript. @throws TypeError unless `db` is a transaction */
 export function checkTransaction(caller: string, db: object): void {
-  if (typeof Reflect.get(Object(db), 'rollback') === 'function') return;
+  if (can(db, 'rollback')) return;
   throw new TypeError(
     `${caller}: this queue requires a transaction (createQueue({ requireTransaction: true })): ` +
       `db.transaction((tx) => queue.${caller}(tx, …))`,
@@ -61,7 +67,7 @@ export function checkTransaction(caller: string, db: object): void {
  * @throws QueueError when it has ended
  */
 export function checkOpen(caller: string, db: object): void {
-  if (typeof Reflect.get(Object(db), 'rollback') !== 'function') return;
+  if (!can(db, 'rollback')) return;
   const client: unknown = Reflect.get(Object(Reflect.get(db, 'session')), 'client');
   const status: unknown = Reflect.get(Object(client), 'getTransactionStatus');
   if (typeof status !== 'function' || Reflect.apply(status, client, []) !== IDLE) return;
@@ -81,8 +87,9 @@ const IDLE = 'I';
  * missing migration
  * @param entry what the app's schema must export for this statement, beside the tables of the queue itself
  * @throws TypeError when `db` is not a database
- * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver
- * pass unchanged
+ * @throws MissingMigrationError when the queue's tables or columns are missing
+ * @throws QueueError when the database refuses what a feature has added; other errors of the driver pass
+ * unchanged
  */
 export async function queryRows(
   db: Runner,
@@ -91,12 +98,18 @@ export async function queryRows(
   { withUsersSql = false, entry }: { readonly withUsersSql?: boolean; readonly entry?: string } = {},
 ): Promise<RawRow[]> {
   // Callers without TypeScript easily forget the first argument.
-  if (typeof db?.execute !== 'function') throw new TypeError(NO_DATABASE);
+  if (!can(db, 'execute')) throw new TypeError(NO_DATABASE);
   let result: unknown;
   try {
     result = await db.execute(query);
   } catch (error) {
-    throw missingMigration(error, tables, withUsersSql, entry) ?? error;
+    const { extension, members } = contextOf(tables);
+    throw (
+      missingMigration(error, { ...tables, ...extension?.tables }, withUsersSql, entry ?? extension?.entry) ??
+      extension?.refusal(error) ??
+      members?.refusal(error) ??
+      error
+    );
   }
   // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }.
   const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
@@ -120,7 +133,7 @@ const UNDEFINED_COLUMN = '42703';
 
 function missingMigration(
   error: unknown,
-  tables: QueueTables,
+  tables: Readonly<Record<string, PgTable>>,
   withUsersSql: boolean,
   entry: string | undefined,
 ): MissingMigrationError | undefined {
@@ -129,8 +142,7 @@ function missingMigration(
   let driverError = error;
   while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
   const message = driverError instanceof Error ? driverError.message : '';
-  const groups = groupsInAny(tables);
-  const namesOurs = Object.values({ ...tables, ...groups?.tables }).some((table) =>
+  const namesOurs = Object.values(tables).some((table) =>
     new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
   );
   // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
@@ -138,5 +150,5 @@ function missingMigration(
   if (!ours) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   const what = `The queue's tables are not up to date (${message})`;
-  return new MissingMigrationError(what, { cause: driverError }, entry ?? groups?.entry);
+  return new MissingMigrationError(what, { cause: driverError }, entry);
 }

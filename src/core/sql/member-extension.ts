@@ -1,5 +1,6 @@
 import type { SQL } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
+import type { QueueError } from '../../errors.ts';
 
 /**
  * What a feature adds to the core's statements that end jobs or put them back, where jobs are members of
@@ -13,6 +14,8 @@ export interface MemberExtension {
   readonly tables: Readonly<Record<string, PgTable>>;
   /** The entry that exports them. */
   readonly entry: string;
+  /** What to say where the database refuses what it adds; `undefined`: the error has another cause. */
+  refusal(error: unknown): QueueError | undefined;
   /** The CTEs after one with the `id` of jobs that have left the table, and their batch as `member_of`. */
   afterEnds(rows: string, endsAs: EndsAs): SQL;
   /** The CTEs after one with the same of discarded jobs that were put back. */

@@ -1,5 +1,6 @@
 import type { SQL } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
+import type { QueueError } from '../../errors.ts';
 
 /**
  * What a feature adds to the core's statements about queues whose jobs are in groups. The core puts it where
@@ -18,6 +19,8 @@ export interface StatementExtension {
   readonly groupedQueues: ReadonlySet<string>;
   /** The queues whose jobs may have costs. */
   readonly queuesWithCosts: ReadonlySet<string>;
+  /** What to say where the database refuses what it adds; `undefined`: the error has another cause. */
+  refusal(error: unknown): QueueError | undefined;
 
   /** An insert that tells claims about the rows of a CTE with `queue`, `group_key` and a new `run_at`. */
   tellOfTimes(rows: string): SQL;

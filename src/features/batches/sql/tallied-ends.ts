@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import type { EndsAs, MemberExtension } from '../../../core/sql/member-extension.ts';
+import { refusedOnCitus } from '../../../core/sql/refused-on-citus.ts';
 import { BATCHES_ENTRY, type BatchTables } from './batch-tables.ts';
 
 /** Why members end whose parent was cancelled. */
@@ -13,6 +14,7 @@ export const PARENT_CANCELLED = 'The job that enqueued it was cancelled';
 export class TalliedEnds implements MemberExtension {
   readonly tables: Readonly<Record<string, PgTable>>;
   readonly entry = BATCHES_ENTRY;
+  readonly refusal = refusedOnCitus;
   readonly #tables: BatchTables;
 
   constructor({ queueBatches, queueWaits, queueTallies }: BatchTables) {

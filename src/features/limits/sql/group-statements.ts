@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { refusedOnCitus } from '../../../core/sql/refused-on-citus.ts';
 import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
 import type { EndedHolds, StatementExtension, UnblockedJobs } from '../../../core/sql/statement-extension.ts';
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
@@ -17,6 +18,7 @@ const UNTIL = {
 export class GroupStatements implements StatementExtension {
   readonly tables: LimitTables;
   readonly entry = CONTROL_ENTRY;
+  readonly refusal = refusedOnCitus;
   readonly groupedQueues: ReadonlySet<string>;
   readonly queuesWithCosts: ReadonlySet<string>;
   readonly endedColumns = sql`, j.group_key as ended_group, j.run_at as ended_run_at`;
