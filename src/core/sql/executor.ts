@@ -2,7 +2,7 @@ import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, QueueError } from '../../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { contextOf } from './statement-context.ts';
+import { groupsInAny, membersIn } from './statement-context.ts';
 
 /** What the library's own statements need. */
 export interface Runner {
@@ -103,11 +103,11 @@ export async function queryRows(
   try {
     result = await db.execute(query);
   } catch (error) {
-    const { extension, members } = contextOf(tables);
+    const groups = groupsInAny(tables);
     throw (
-      missingMigration(error, { ...tables, ...extension?.tables }, withUsersSql, entry ?? extension?.entry) ??
-      extension?.refusal(error) ??
-      members?.refusal(error) ??
+      missingMigration(error, { ...tables, ...groups?.tables }, withUsersSql, entry ?? groups?.entry) ??
+      groups?.refusal(error) ??
+      membersIn(tables)?.refusal(error) ??
       error
     );
   }
