@@ -17,7 +17,7 @@ export const createOrders = `create table orders (
 export const newOrder = { item: 'a pound of tea', quantity: 2 };
 
 /** What `complete(tx)` may follow: any transaction of Drizzle on Postgres. */
-interface Inserting {
+export interface Inserting {
   insert(table: typeof orders): { values(order: typeof newOrder): PromiseLike<unknown> };
 }
 

@@ -9,6 +9,8 @@ import {
   openWorkflowQueued,
   ownQueued,
   ownStarted,
+  queuedOnNodePostgres,
+  startedOnNodePostgres,
 } from './forms.ts';
 import type { Load } from './measure-rate.ts';
 
@@ -33,9 +35,18 @@ const BATCHED = { inFlight: 100, steps: 20 };
 export const CONCURRENCIES = [1, 50, 500];
 const STEPS = 5;
 
-const inProcess = [ownStarted, dbosDirect, openWorkflowQueued];
-const all = [ownStarted, ownQueued, dbosDirect, dbosPolling, dbosPollingLess, openWorkflowQueued];
-const writing = [ownStarted, dbosDrizzle, openWorkflowQueued];
+const inProcess = [ownStarted, startedOnNodePostgres, dbosDirect, openWorkflowQueued];
+const all = [
+  ownStarted,
+  startedOnNodePostgres,
+  ownQueued,
+  queuedOnNodePostgres,
+  dbosDirect,
+  dbosPolling,
+  dbosPollingLess,
+  openWorkflowQueued,
+];
+const writing = [ownStarted, startedOnNodePostgres, dbosDrizzle, openWorkflowQueued];
 
 const PARTS: readonly Part[] = [
   { part: 'step', shape: 'steps', steps: ALONE, inFlight: 1, forms: inProcess },

@@ -13,6 +13,8 @@ import {
   openWorkflowQueued,
   ownQueued,
   ownStarted,
+  queuedOnNodePostgres,
+  startedOnNodePostgres,
 } from './forms.ts';
 import type { FanForm, FanLoad } from './measure-fan.ts';
 import type { Rate } from './measure-rate.ts';
@@ -55,7 +57,9 @@ interface Measured {
 
 const FORMS = [
   ownStarted,
+  startedOnNodePostgres,
   ownQueued,
+  queuedOnNodePostgres,
   dbosDirect,
   dbosPolling,
   dbosPollingLess,

@@ -1,20 +1,25 @@
-import { drizzle } from 'drizzle-orm/postgres-js';
+import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import {
   createQueue,
   createWorker,
+  type Database,
   defineJob,
   defineSignal,
   handlersFor,
+  type Transaction,
   unvalidated,
   type Worker,
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflows from 'drizzle-queue/schema/workflows';
+import pg from 'pg';
 import postgres from 'postgres';
-import { insertOrder } from '../../child/orders.ts';
+import { type Inserting, insertOrder } from '../../child/orders.ts';
 import type { OpenEngine, WorkflowInput } from '../../child/workflows.ts';
 
 export interface DrizzleQueueEngineOptions {
+  readonly driver: 'postgres.js' | 'node-postgres';
   /** How many connections the app has, which the worker shares. */
   readonly poolSize: number;
 }
@@ -27,11 +32,11 @@ const CHUNK = 5_000;
 
 /** A worker of a queue with workflows; each workflow is a job, whose result is kept. */
 export const openEngine: OpenEngine = async ({ url, concurrency, works, options }, notes) => {
-  const { poolSize } = options as DrizzleQueueEngineOptions;
-  const client = postgres(url, { max: poolSize, onnotice: () => {} });
-  const db = drizzle({ client });
+  const { driver, poolSize } = options as DrizzleQueueEngineOptions;
+  const { db, close } =
+    driver === 'postgres.js' ? onPostgresJs(url, poolSize) : onNodePostgres(url, poolSize);
   const queue = createQueue({ workflows: workflowsIn(workflows) });
-  const { handle } = handlersFor<typeof db, typeof queue>();
+  const { handle } = handlersFor<AppDatabase, typeof queue>();
   /** Of those that this process waits for, by number. */
   const ends = new Map<number, { resolve(): void; reject(error: unknown): void }>();
 
@@ -81,10 +86,26 @@ export const openEngine: OpenEngine = async ({ url, concurrency, works, options 
     replay: ({ n }) => signal(n),
     async close() {
       await worker?.stop();
-      await client.end();
+      await close();
     },
   };
 };
+
+/** A database of either driver. */
+interface AppDatabase extends Database {
+  transaction<T>(run: (tx: AppTransaction) => Promise<T>): Promise<T>;
+}
+type AppTransaction = Transaction & Inserting;
+
+function onPostgresJs(url: string, max: number) {
+  const client = postgres(url, { max, onnotice: () => {} });
+  return { db: drizzlePostgresJs({ client }), close: () => client.end() };
+}
+
+function onNodePostgres(url: string, max: number) {
+  const client = new pg.Pool({ connectionString: url, max });
+  return { db: drizzleNodePostgres({ client }), close: () => client.end() };
+}
 
 function numberIn(payload: unknown): number {
   // It is what was enqueued.
