@@ -13,6 +13,7 @@ import { findGroupJobsQuery } from '../../src/features/batches/queries/find-grou
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { findUnwokenQuery } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTalliesQuery } from '../../src/features/batches/queries/fold-tallies.ts';
+import { isBlockedQuery } from '../../src/features/batches/queries/is-blocked.ts';
 import { reopenBatchesQuery } from '../../src/features/batches/queries/reopen-batches.ts';
 import { waitForBatchesQuery } from '../../src/features/batches/queries/wait-for-batches.ts';
 import { wakeWaitersQuery } from '../../src/features/batches/queries/wake-waiters.ts';
@@ -113,6 +114,7 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'a page of flows': [findFlowsQuery(all, { ...listed, before: 601 }), 60],
   'a search for failed flows': [findFlowsQuery(all, { ...listed, state: 'failed', before: 601 }), 40],
   'the jobs of a group': [findGroupJobsQuery(all, group), 60],
+  'whether one may begin': [isBlockedQuery(all, { queue: 'q', id: 9_000 }), 20],
   'their end': [endMembersQuery(all, { queue: 'q', ids: [1_000_500], channel: 'x' }), 100],
 };
 

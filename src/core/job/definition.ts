@@ -59,8 +59,9 @@ export interface JobOptions<
    * How long a job may take in all, from its enqueue, in milliseconds, 1 to 365 days: attempts,
    * backoff and waits. Then the handler's signal is aborted with a {@link JobDeadlineError}, and the job is
    * discarded as soon as the handler returns or throws; one that has completed its work is completed. A job
-   * that waits is due then. With workflows the handler of a late job is called, so that it can undo; without,
-   * a late job is discarded before it begins. By the database's clock.
+   * that waits is due then; one that waits for others before it begins is discarded. With workflows the
+   * handler of a late job is called, so that it can undo; without, a late job is discarded before it begins.
+   * By the database's clock.
    * @default none
    */
   deadlineMs?: number | undefined;

@@ -46,7 +46,7 @@ export interface NewJob {
   readonly rule?: KeyRule;
   /** The batch of which it is a member. */
   readonly batch?: number;
-  /** For how many batches it waits; then it is not due before they have ended. */
+  /** For how many batches it waits: it is due when they have ended, or after a `delayMs` that is not 0. */
   readonly blockers?: number;
 }
 

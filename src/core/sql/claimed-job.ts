@@ -19,6 +19,8 @@ export interface ClaimedJob {
   readonly cost?: number;
   /** The batch of which it is a member; only in a queue with workflows, and only of a member. */
   readonly batchId?: number;
+  /** For how many batches it waited; only in a queue with workflows, and only of a job that did. */
+  readonly blockers?: number;
   /** As stored: not validated yet. */
   readonly payload: unknown;
   /**
@@ -59,7 +61,7 @@ export function claimedColumns(tables: QueueTables, withCosts = false): SQL {
 }
 
 function batchOf(tables: QueueTables): SQL {
-  return membersIn(tables) === undefined ? sql`` : sql`, j.batch_id`;
+  return membersIn(tables) === undefined ? sql`` : sql`, j.batch_id, j.blockers`;
 }
 
 /**
@@ -116,6 +118,7 @@ function toClaimedJob(
     // Null stands for 1; absent where the queue has no rates.
     ...(row.weight !== undefined && { cost: Number(row.weight ?? 1) }),
     ...(row.batch_id !== undefined && row.batch_id !== null && { batchId: Number(row.batch_id) }),
+    ...(row.blockers !== undefined && row.blockers !== null && { blockers: Number(row.blockers) }),
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
     begun: row.begun === true,

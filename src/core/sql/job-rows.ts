@@ -63,7 +63,7 @@ export interface GivenColumn extends OwnColumn {
  */
 export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = []): SQL {
   const [first] = jobs;
-  if (first === undefined) throw new TypeError('jobRows needs a job');
+  if (first === undefined) throw new TypeError('jobRows: no job');
   const grouped = haveGroupColumns(jobs);
   const batched = haveBatchColumns(jobs);
   const ruled = first.rule !== undefined;
@@ -73,10 +73,15 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
     varying.includes(setting) ? sql.raw(`r.${setting.column}`) : parameter(setting, first);
   const { payload, rows } = payloads(jobs, varying);
   const due = runAt(value(RUN_AT), value(DELAY));
+  // A job that waits for others until its deadline.
+  const timed = jobs.some((job) => job.blockers && job.delayMs);
+  const untimed = timed ? sql` and ${value(DELAY)} = 0` : sql``;
   return sql`
       select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload,
         ${value(PRIORITY)} as priority,
-        ${batched ? sql`case when ${value(BLOCKERS)} > 0 then 'infinity' else ${due} end` : due} as run_at,
+        ${
+          batched ? sql`case when ${value(BLOCKERS)} > 0${untimed} then 'infinity' else ${due} end` : due
+        } as run_at,
         ${NOW} as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
         ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${
@@ -90,7 +95,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
             const chosen = anyLeftOut
               ? sql`case when ${value(leftOut)} then ${ownDefault(column)} else ${given} end`
               : given;
-            return sql`, ${chosen} as ${sql.raw(`own_${column.index}`)}`;
+            return sql`, ${chosen} as ${sql.raw(text.column)}`;
           }),
         )}, r.place from ${rows} as r`;
 }
@@ -100,20 +105,19 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
  * a row of values in two thirds of the time that a select takes, and takes their types from the columns.
  */
 export function jobValues(job: NewJob, own: readonly GivenColumn[] = []): SQL {
-  const { queue, kind, payload, priority, maxAttempts, uniqueKey, metadata } = job;
   const grouped = haveGroupColumns([job]) ? sql`, ${GROUP.of(job)}, ${COST.of(job)}` : sql``;
   const ofApp = own.map(
     (column) => sql`, ${ownValue(column, sql`${job.own?.[column.index] ?? null}::text`)}`,
   );
   const batch = haveBatchColumns([job]) ? sql`, ${BATCH.of(job)}, ${BLOCKERS.of(job)}` : sql``;
-  return sql`${queue}, ${kind}, ${payload}::text::jsonb, ${priority}, ${dueAt(job)}, ${NOW},
-      ${maxAttempts}, ${uniqueKey}, ${metadata}::text::jsonb${grouped}${batch}${sql.join(ofApp)}`;
+  return sql`${job.queue}, ${job.kind}, ${job.payload}::text::jsonb, ${job.priority}, ${dueAt(job)}, ${NOW},
+      ${job.maxAttempts}, ${job.uniqueKey}, ${job.metadata}::text::jsonb${grouped}${batch}${sql.join(ofApp)}`;
 }
 
 /** Most are due at once, and Postgres plans that in less time. */
-function dueAt({ runAtMs, delayMs, blockers }: NewJob): SQL {
-  if (blockers !== undefined) return sql`'infinity'::timestamptz`;
-  return runAtMs === null && delayMs === 0 ? NOW : runAt(sql`${runAtMs}::float8`, sql`${delayMs}::float8`);
+function dueAt(job: NewJob): SQL {
+  if (job.runAtMs !== null || job.delayMs > 0) return runAt(parameter(RUN_AT, job), parameter(DELAY, job));
+  return job.blockers === undefined ? NOW : sql`'infinity'::timestamptz`;
 }
 
 function runAt(runAtMs: SQL, delayMs: SQL): SQL {
@@ -122,7 +126,7 @@ function runAt(runAtMs: SQL, delayMs: SQL): SQL {
 
 /** Whether some of the jobs are in a batch, or wait for one. */
 export function haveBatchColumns(jobs: readonly NewJob[]): boolean {
-  return jobs.some(({ batch, blockers }) => batch !== undefined || blockers !== undefined);
+  return jobs.some((job) => job.batch !== undefined || job.blockers !== undefined);
 }
 
 const NOW = sql.raw('statement_timestamp()');
@@ -186,9 +190,8 @@ function payloads(jobs: readonly NewJob[], varying: readonly Setting[]): { paylo
 }
 
 function rowOf(job: NewJob, varying: readonly Setting[]): string {
-  const settings = varying.map(({ column, type, of }) => {
-    const value = of(job);
-    return `,"${column}":${type === 'jsonb' ? value : JSON.stringify(value)}`;
-  });
+  const settings = varying.map(
+    ({ column, type, of }) => `,"${column}":${type === 'jsonb' ? of(job) : JSON.stringify(of(job))}`,
+  );
   return `{"payload":${job.payload}${settings.join('')}}`;
 }

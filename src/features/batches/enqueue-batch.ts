@@ -5,6 +5,7 @@ import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import { checkEntries } from '../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
+import { blockedJob } from './blocked-job.ts';
 import { checkMembers, insertMembers } from './insert-members.ts';
 import { addWaits } from './queries/add-waits.ts';
 import { openBatches } from './queries/open-batches.ts';
@@ -62,9 +63,8 @@ export async function enqueueBatch<TJob extends JobDefinition>(
   }
   await sealBatch(tx, tables, id, enqueued);
   if (last === undefined) throw new TypeError('enqueueBatch: there is no job to run at the end');
-  const blocked = enqueued === 0 ? last : { ...last, blockers: 1 };
   const [lastId = Number.NaN] = await insertMembers(tx, queue, 'enqueueBatch: last', [
-    { job: blocked, entry: ending.entry },
+    { job: blockedJob(last, enqueued === 0 ? 0 : 1, ending.job), entry: ending.entry },
   ]);
   await addWaits(tx, tables, [{ batchId: id, jobId: lastId, queue: last.queue, policy: 'run' }]);
   return { id, enqueued, duplicates, lastId };

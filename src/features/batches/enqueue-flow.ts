@@ -7,6 +7,7 @@ import type { EnqueueArguments, EnqueueEntry } from '../../core/queue/enqueue/en
 import { checkEntries } from '../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
+import { blockedJob } from './blocked-job.ts';
 import { insertMembers } from './insert-members.ts';
 import { addWaits, type Wait } from './queries/add-waits.ts';
 import { openBatches } from './queries/open-batches.ts';
@@ -97,9 +98,8 @@ export async function enqueueFlow(
     queue,
     CALLER,
     nodes.map((node, at) => {
-      const blockers = waitsFor(node).length;
       const job = { ...(checked[at] as NewJob), batch: Number(batchOf.get(node)) };
-      return { job: blockers === 0 ? job : { ...job, blockers }, entry: node.entry };
+      return { job: blockedJob(job, waitsFor(node).length, node.job), entry: node.entry };
     }),
   );
   const waits = nodes.flatMap((node, at): Wait[] =>

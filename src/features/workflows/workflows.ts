@@ -38,6 +38,7 @@ import { cancelFlow } from '../batches/queries/cancel-flow.ts';
 import { type FlowRecord, findFlow } from '../batches/queries/find-flow.ts';
 import { findFlowOfJob } from '../batches/queries/find-flow-of-job.ts';
 import { findGroupJobs, type JobsOfGroup } from '../batches/queries/find-group-jobs.ts';
+import { isBlocked } from '../batches/queries/is-blocked.ts';
 import { redriveFlow } from '../batches/redrive-flow.ts';
 import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
@@ -65,7 +66,7 @@ import { type Tokens, tokensFor } from './tokens/tokens.ts';
 import { StepPruning } from './worker/step-pruning.ts';
 import { StepRecorder } from './worker/step-recorder.ts';
 import { StepRun } from './worker/step-run.ts';
-import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
+import { answeredTo, storeInTransaction, storeInWorker } from './worker/step-store.ts';
 
 export type { FlowGraph, FlowGroup } from '../batches/flow-graph.ts';
 
@@ -529,6 +530,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const recorders = new Map<string, StepRecorder>();
     const added: AddedContext = {
       name: 'step',
+      isBlocked: (attempt) => answeredTo(attempt, retries, () => isBlocked(questions, all, attempt.job)),
       of: (attempt) => {
         const { holder } = attempt;
         const recorder =
@@ -566,6 +568,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const queue = this.#queue;
     return {
       name: 'step',
+      isBlocked: ({ environment, job }) => isBlocked(environment.db, all, job),
       of: (attempt) =>
         new StepRun(attempt, storeInTransaction(attempt, all, queue, this.tokens), this.#observer),
     };

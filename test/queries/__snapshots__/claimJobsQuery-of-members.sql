@@ -25,7 +25,7 @@
     set worker_id = $10::int8, claimed_at = statement_timestamp(), attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
     where j.queue = $11 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
-      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason, j.batch_id
+      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason, j.batch_id, j.blockers
     )
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as payload_bytes, j.priority,
@@ -33,7 +33,7 @@
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,
       date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
-      j.cancel_reason, j.batch_id
+      j.cancel_reason, j.batch_id, j.blockers
     from claimed as j
 -- $1 = 1
 -- $2 = 1

@@ -1,7 +1,7 @@
     with free as materialized (
       select j.id from "queue_jobs" as j
       where j.queue = $1 and j.kind = $2 and j.unique_key = $3 and j.cancel_reason is null and j.worker_id is null and (
-        j.run_at = 'infinity' or exists (
+        j.run_at = 'infinity' or j.blockers is not null or exists (
           select from "queue_steps" as s
           where s.job_id = j.id and s.queue = j.queue and s.ended_at is null and s.error is null
             and (s.kind <> 'sleep' or s.until > statement_timestamp())

@@ -10,7 +10,7 @@
     )
     update "queue_jobs" as j
     set blockers = case when j.worker_id is null then i.open::int4 else j.blockers end,
-      run_at = case when j.worker_id is null then 'infinity' else j.run_at end
+      run_at = case when j.worker_id is null and j.blockers is null then 'infinity' else j.run_at end
     from live as i where j.queue = i.queue and j.id = i.id
     returning j.id
 -- $1 = 42

@@ -19,7 +19,8 @@
     ),
     free as materialized (
       select j.id, i.unwanted from judged as i join "queue_jobs" as j on j.queue = $4 and j.id = i.id
-      where j.worker_id is null and j.blockers is not null and j.run_at = 'infinity'
+      where j.worker_id is null and j.blockers is not null
+        and (j.run_at = 'infinity' or (j.attempt = 0 and j.run_at > statement_timestamp()))
         and (i.unwanted or (coalesce(i.before, true) and coalesce(i.beside, true)))
       order by j.id for no key update of j skip locked
     ),

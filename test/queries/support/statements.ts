@@ -130,6 +130,7 @@ import { findUnwokenQuery } from '../../../src/features/batches/queries/find-unw
 import { findWaitedQuery } from '../../../src/features/batches/queries/find-waited.ts';
 import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
 import { growBatchQuery } from '../../../src/features/batches/queries/grow-batch.ts';
+import { isBlockedQuery } from '../../../src/features/batches/queries/is-blocked.ts';
 import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../../src/features/batches/queries/park-waiters.ts';
 import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen-batches.ts';
@@ -538,6 +539,7 @@ export function allStatements(
       ...{ ids: [id], channel, locks: 'briefly', wakes: false },
     }),
     'foldTalliesQuery, of groups': foldTalliesQuery(workflowsOfGroups, { channel, locks: 'briefly' }),
+    isBlockedQuery: isBlockedQuery(workflows, { id, queue: text }),
     openBatchesQuery: openBatchesQuery(workflows, [2, 3], false),
     'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),
     parkWaitersQuery: parkWaitersQuery(workflows, id),
@@ -555,6 +557,14 @@ export function allStatements(
     'insertJobsQuery, that wait': insertJobsQuery(
       grouped(),
       [{ ...ofGroup, batch: id, blockers: 2 }],
+      wakeUp,
+    ),
+    'insertJobsQuery, that wait until their deadlines': insertJobsQuery(
+      tables,
+      [
+        { ...job, batch: id, blockers: 2, delayMs: 1_000 },
+        { ...differing, batch: id, blockers: 1, delayMs: 0 },
+      ],
       wakeUp,
     ),
     'claimJobsQuery, of members': claimJobsQuery(withMembers, claim),

@@ -26,6 +26,11 @@ export interface AttemptAddedTo {
 export interface AddedContext {
   /** Its name. */
   readonly name: string;
+  /**
+   * Whether the job must not begin yet. Asked only of one that was claimed although it waits for others: at
+   * its deadline, or by hand.
+   */
+  isBlocked?(attempt: AttemptAddedTo): Promise<boolean>;
   /** Makes its value for one attempt, when the handler first looks at it. */
   of(attempt: AttemptAddedTo): unknown;
 }

@@ -21,12 +21,38 @@ export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
     // Every attempt was claimed and none was settled: whatever the job does, it kills its worker.
     return { type: 'failed', error: new WorkerLostError(job.kind, job.id, job.maxAttempts) };
   }
-  const isLate = (attempt.untilDeadlineMs ?? 1) <= 0;
+  const { added } = attempt.environment;
+  if (job.blockers === undefined || added?.isBlocked === undefined) return runJob(attempt);
+  return added.isBlocked(attempt).then(
+    (isBlocked) => (isBlocked ? blocked(attempt) : unblocked(attempt)),
+    (error) => failureOf(attempt, error),
+  );
+}
+
+/** Of a job that must not begin: it is late, or was claimed before its time. */
+function blocked(attempt: Attempt): Outcome {
+  if (isLate(attempt)) return { type: 'failed', error: attempt.deadlineError };
+  return { type: 'waiting', delayMs: null };
+}
+
+/** Of a job that waits for several things, one of which has come. */
+function unblocked(attempt: Attempt): Outcome | PromiseLike<Outcome> {
+  // While it was asked for.
+  if (attempt.unwanted || attempt.interrupted) return { type: 'interrupted' };
+  return runJob(attempt);
+}
+
+function isLate({ untilDeadlineMs }: Attempt): boolean {
+  return untilDeadlineMs !== undefined && untilDeadlineMs <= 0;
+}
+
+function runJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
+  const late = isLate(attempt);
   // Only a handler with steps may have something to undo.
   const hasSteps = attempt.environment.added !== undefined && attempt.handler.batch === undefined;
-  if (isLate && !hasSteps) return { type: 'failed', error: attempt.deadlineError };
+  if (late && !hasSteps) return { type: 'failed', error: attempt.deadlineError };
   attempt.begin();
-  if (isLate) attempt.expire();
+  if (late) attempt.expire();
   // Outside of the context of the handler, as all that goes on after it.
   const timers = timersOf(attempt);
   return attempt.inContext(() => handled(attempt, timers));

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { isParked } from '../sql/parked-job.ts';
 
 /**
  * Jobs that wait although what they wait for in one of these batches is over, by their queues: a fold could
@@ -36,6 +37,6 @@ export function findUnwokenQuery(
     join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
     where b.id = any(${arrayText(batchIds)}::text::int8[])
       and (b.ended_at is not null or (b.failed > 0 and (i.policy = 'cancel' or b.waiting = 'failure')))
-      and j.worker_id is null and j.blockers is not null and j.run_at = 'infinity'
+      and ${isParked}
     limit ${MOST}::int4`;
 }

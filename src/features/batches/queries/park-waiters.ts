@@ -6,7 +6,8 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * Lets the jobs of a flow wait again for its open batches; returns how many wait.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches, so no fold comes in between. It
- * locks jobs after them, in the order of their ids. A job that a worker holds has begun, and goes on.
+ * locks jobs after them, in the order of their ids. A job that a worker holds has begun, and goes on. One
+ * that waits already keeps the time of its deadline.
  */
 export async function parkWaiters(tx: Executor, tables: TablesOfBatches, flowId: number): Promise<number> {
   const query = parkWaitersQuery(tables, flowId);
@@ -30,7 +31,7 @@ export function parkWaitersQuery(
     )
     update ${queueJobs} as j
     set blockers = case when j.worker_id is null then i.open::int4 else j.blockers end,
-      run_at = case when j.worker_id is null then 'infinity' else j.run_at end
+      run_at = case when j.worker_id is null and j.blockers is null then 'infinity' else j.run_at end
     from live as i where j.queue = i.queue and j.id = i.id
     returning j.id`;
 }

@@ -5,6 +5,7 @@ import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
 import { groupsIn } from '../../../core/sql/statement-context.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { isParked } from '../sql/parked-job.ts';
 import { FAILED_BEFORE } from './fold-tallies.ts';
 
 export interface WakeWaiters {
@@ -53,7 +54,7 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
     ),
     free as materialized (
       select j.id, i.unwanted from judged as i join ${queueJobs} as j on j.queue = ${queue} and j.id = i.id
-      where j.worker_id is null and j.blockers is not null and j.run_at = 'infinity'
+      where ${isParked}
         and (i.unwanted or (coalesce(i.before, true) and coalesce(i.beside, true)))
       order by j.id for no key update of j skip locked
     ),

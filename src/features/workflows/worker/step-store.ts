@@ -39,23 +39,30 @@ export interface WorkerStoreOptions {
   readonly tokens: Tokens | undefined;
 }
 
+/** The answer to a question of an attempt, which is asked again while the database does not give one. */
+export async function answeredTo<T>(
+  { signal }: Pick<AttemptAddedTo, 'signal'>,
+  retries: Retries,
+  ask: () => Promise<T>,
+): Promise<T> {
+  for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isAboutTheServer(error) && !isAboutLocks(error)) throw error;
+      await retries.sleep(delayMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+}
+
 /** The steps of an attempt in a worker: it tries again while the database does not answer. */
 export function storeInWorker(
   attempt: AttemptAddedTo,
   { db, tables, queue, recorder, retries, tokens }: WorkerStoreOptions,
 ): StepStore {
   const { job, holder } = attempt;
-  async function answered<T>(ask: () => Promise<T>): Promise<T> {
-    for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
-      try {
-        return await ask();
-      } catch (error) {
-        if (!isAboutTheServer(error) && !isAboutLocks(error)) throw error;
-        await retries.sleep(delayMs, attempt.signal);
-        attempt.signal.throwIfAborted();
-      }
-    }
-  }
+  const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, retries, ask);
   return {
     find: () => answered(() => findSteps(db, tables, job)),
     record: (step) => recorder.record(step, attempt.signal),
