@@ -157,6 +157,7 @@ export type { BatchEntries, EnqueuedBatch, LastJob } from './features/batches/en
 export type { EnqueuedFlow, FlowBuilder, FlowJob, FlowJobOptions } from './features/batches/enqueue-flow.ts';
 export type { FlowGraph, FlowGroup } from './features/batches/flow-graph.ts';
 export type { FlowFilter, FlowList, FlowState, ListedFlow } from './features/batches/list-flows.ts';
+export type { FlowStats } from './features/batches/queries/count-open-flows.ts';
 export type { FlowRecord } from './features/batches/queries/find-flow.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';

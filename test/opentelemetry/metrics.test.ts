@@ -14,7 +14,14 @@ import {
   snooze,
   unvalidated,
 } from 'drizzle-queue';
-import { type Figures, type ObserveOptions, observe, otel, type Vitals } from 'drizzle-queue/opentelemetry';
+import {
+  type Figures,
+  type ObserveOptions,
+  observe,
+  otel,
+  type Vitals,
+  type WorkflowFigures,
+} from 'drizzle-queue/opentelemetry';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -70,6 +77,8 @@ const vitals: Vitals = {
     { code: 'discard-rate', severity: 'unknown' },
   ],
 };
+
+const workflows: WorkflowFigures = { open: 3, oldestOpenMs: 4_500, waiting: 12 };
 
 /** A worker that has done a job of each kind of end, with all that is measured about it. */
 async function runAll(provider: MeterProvider, options: ObserveOptions = {}) {
@@ -260,6 +269,24 @@ describe('figures of the queues', () => {
     await worker.stop();
   });
 
+  test('of flows are asked for at each scrape, too', async () => {
+    const { provider, scrape } = await prometheus();
+    const answers: WorkflowFigures[] = [workflows, { open: 0, oldestOpenMs: undefined, waiting: 0 }];
+    const { worker, stop } = await runAll(provider, {
+      workflows: async () => answers.shift() ?? expect.unreachable(),
+    });
+    const read = async () => {
+      const text = await scrape();
+      return ['flows', 'oldest_flow', 'waiting_jobs'].map((name) => sumOf(text, `drizzle_queue_${name}`, {}));
+    };
+    expect(await read()).toEqual([3, 4.5, 12]);
+    expect(await read()).toEqual([0, 0, 0]);
+    stop();
+    await scrape();
+    expect(answers).toEqual([]);
+    await worker.stop();
+  });
+
   test('that cannot be read are left out, and the scrape goes on', async () => {
     const { provider, scrape } = await prometheus();
     const warned: string[] = [];
@@ -295,7 +322,11 @@ test('enqueues are counted with a provider that is registered after createQueue'
 
 test('the dashboard and the alert rules name metrics and labels that the exporter prints', async () => {
   const { provider, scrape } = await prometheus();
-  const { worker } = await runAll(provider, { stats: async () => figures, vitals: async () => vitals });
+  const { worker } = await runAll(provider, {
+    stats: async () => figures,
+    vitals: async () => vitals,
+    workflows: async () => workflows,
+  });
   const text = await scrape();
   await worker.stop();
   const printed = namesIn(text);
@@ -334,6 +365,9 @@ test('options that are wrong are refused', () => {
   expect(watch({ meter: {} })).toThrow(/observe: meter must be what metrics.getMeter\(\) returns/);
   expect(watch({ stats: { db: 1 } })).toThrow(
     /observe: stats must be a function, such as \(\) => queue.stats\(db\)/,
+  );
+  expect(watch({ workflows: {} })).toThrow(
+    /observe: workflows must be a function, such as \(\) => queue.workflows.stats\(db\)/,
   );
   expect(watch({ statistics: () => {} })).toThrow(/observe: unknown option 'statistics'/);
   expect(() => observe({} as typeof worker)).toThrow(/observe takes what createWorker\(\) returns/);

@@ -2,6 +2,7 @@ import type { SQL } from 'drizzle-orm';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { inContext } from '../../src/core/sql/statement-context.ts';
 import { countBatchQuery } from '../../src/features/batches/queries/count-batch.ts';
+import { countOpenFlowsQuery } from '../../src/features/batches/queries/count-open-flows.ts';
 import { endMembersQuery } from '../../src/features/batches/queries/end-members.ts';
 import { findEndsQuery } from '../../src/features/batches/queries/find-ends.ts';
 import { findFlowQuery } from '../../src/features/batches/queries/find-flow.ts';
@@ -115,6 +116,8 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'a search for failed flows': [findFlowsQuery(all, { ...listed, state: 'failed', before: 601 }), 40],
   'the jobs of a group': [findGroupJobsQuery(all, group), 60],
   'whether one may begin': [isBlockedQuery(all, { queue: 'q', id: 9_000 }), 20],
+  // 10,000 of the open ones: a few pages each for the next job, the batch, and what waits for it.
+  'the open flows': [countOpenFlowsQuery(all), 10_000 * 12],
   'their end': [endMembersQuery(all, { queue: 'q', ids: [1_000_500], channel: 'x' }), 100],
 };
 

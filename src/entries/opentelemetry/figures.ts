@@ -27,10 +27,20 @@ export interface Vitals {
   }[];
 }
 
+/** What `queue.workflows.stats` returns, as far as it becomes gauges. */
+export interface WorkflowFigures {
+  readonly open: number;
+  /** `undefined` when none is open. */
+  readonly oldestOpenMs?: number | undefined;
+  readonly waiting: number;
+}
+
 const SEVERITIES = { ok: 0, warning: 1, error: 2, unknown: undefined } as const;
 
 export type FigureGauges = ReturnType<typeof figureGauges>;
 export type VitalGauges = ReturnType<typeof vitalGauges>;
+
+export type WorkflowGauges = ReturnType<typeof workflowGauges>;
 
 export function figureGauges(meter: Meter) {
   return {
@@ -66,6 +76,23 @@ export function vitalGauges(meter: Meter) {
   };
 }
 
+export function workflowGauges(meter: Meter) {
+  return {
+    flows: meter.createObservableGauge('drizzle_queue.flows', {
+      unit: '{flow}',
+      description: 'Flows and batches that are open',
+    }),
+    oldestFlow: meter.createObservableGauge('drizzle_queue.oldest_flow', {
+      unit: 's',
+      description: 'How long ago the oldest open flow or batch was enqueued',
+    }),
+    waitingJobs: meter.createObservableGauge('drizzle_queue.waiting_jobs', {
+      unit: '{job}',
+      description: 'Jobs that wait for other jobs',
+    }),
+  };
+}
+
 export function observeFigures(
   result: BatchObservableResult,
   gauges: FigureGauges,
@@ -96,4 +123,14 @@ export function observeVitals(result: BatchObservableResult, gauges: VitalGauges
     if (code === 'dead-rows') result.observe(gauges.deadRows, value, attributes);
     if (code === 'oldest-snapshot') result.observe(gauges.oldestSnapshot, value / 1_000, attributes);
   }
+}
+
+export function observeWorkflows(
+  result: BatchObservableResult,
+  gauges: WorkflowGauges,
+  { open, oldestOpenMs = 0, waiting }: WorkflowFigures,
+): void {
+  result.observe(gauges.flows, open, SYSTEM);
+  result.observe(gauges.oldestFlow, oldestOpenMs / 1_000, SYSTEM);
+  result.observe(gauges.waitingJobs, waiting, SYSTEM);
 }

@@ -7,8 +7,11 @@ import {
   figureGauges,
   observeFigures,
   observeVitals,
+  observeWorkflows,
   type Vitals,
   vitalGauges,
+  type WorkflowFigures,
+  workflowGauges,
 } from './figures.ts';
 import { type Listeners, workerCounts } from './worker-counts.ts';
 
@@ -24,12 +27,18 @@ export interface ObserveOptions {
   stats?: (() => PromiseLike<Figures>) | undefined;
   /** What finds trouble: `() => queue.vitals(db)`. Asked at every export; in one process alone, too. */
   vitals?: (() => PromiseLike<Vitals>) | undefined;
+  /**
+   * What counts open flows and batches: `() => queue.workflows.stats(db)`. Asked at every export; in one
+   * process alone, too.
+   * @default no gauges of flows
+   */
+  workflows?: (() => PromiseLike<WorkflowFigures>) | undefined;
 }
 
 /** A worker, as {@link observe} uses it. */
 export type ObservedWorker = Pick<Worker, 'on' | 'off' | 'health'>;
 
-const OPTIONS = namesOf<ObserveOptions>({ meter: true, stats: true, vitals: true });
+const OPTIONS = namesOf<ObserveOptions>({ meter: true, stats: true, vitals: true, workflows: true });
 
 /**
  * Reports a worker's metrics: attempts by outcome, how long handlers ran and jobs waited, how long claims and
@@ -53,19 +62,23 @@ export function observe(worker: ObservedWorker, options: ObserveOptions = {}): (
     meter = metrics.getMeter(SCOPE),
     stats,
     vitals,
+    workflows,
   } = checkOptions('observe: options', options, OPTIONS);
   if (typeof meter?.createCounter !== 'function') {
     throw new TypeError(`observe: meter must be what metrics.getMeter() returns; got ${shown(meter)}`);
   }
-  for (const [name, ask] of Object.entries({ stats, vitals })) {
+  for (const [name, ask] of Object.entries({ stats, vitals, workflows })) {
     if (ask === undefined || typeof ask === 'function') continue;
+    const call = name === 'workflows' ? 'workflows.stats' : name;
     throw new TypeError(
-      `observe: ${name} must be a function, such as () => queue.${name}(db); got ${shown(ask)}`,
+      `observe: ${name} must be a function, such as () => queue.${call}(db); got ${shown(ask)}`,
     );
   }
   const ends = [listenTo(worker, workerCounts(meter)), observeSlots(worker, meter)];
   if (stats !== undefined) ends.push(observeAnswers(meter, figureGauges(meter), stats, observeFigures));
   if (vitals !== undefined) ends.push(observeAnswers(meter, vitalGauges(meter), vitals, observeVitals));
+  if (workflows !== undefined)
+    ends.push(observeAnswers(meter, workflowGauges(meter), workflows, observeWorkflows));
   return () => {
     for (const end of ends) end();
   };

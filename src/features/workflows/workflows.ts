@@ -35,6 +35,7 @@ import { builtFlow, type EnqueuedFlow, enqueueFlow, type FlowBuilder } from '../
 import { ANY_JOB, type FlowGraph, flowGraph } from '../batches/flow-graph.ts';
 import { type FlowFilter, type FlowList, listFlows } from '../batches/list-flows.ts';
 import { cancelFlow } from '../batches/queries/cancel-flow.ts';
+import { countOpenFlows, type FlowStats } from '../batches/queries/count-open-flows.ts';
 import { type FlowRecord, findFlow } from '../batches/queries/find-flow.ts';
 import { findFlowOfJob } from '../batches/queries/find-flow-of-job.ts';
 import { findGroupJobs, type JobsOfGroup } from '../batches/queries/find-group-jobs.ts';
@@ -458,6 +459,20 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   async flowOf(db: Executor, jobId: number): Promise<number | undefined> {
     checkExecutor('flowOf', db);
     return await findFlowOfJob(db, this.#all(this.#queue.tables), checkId('flowOf', jobId));
+  }
+
+  /**
+   * How many flows and batches are open, how old the oldest is, and how many jobs wait for others: for
+   * dashboards and alerts, such as `observe(worker, { workflows: () => queue.workflows.stats(db) })` of
+   * `drizzle-queue/opentelemetry`.
+   *
+   * It takes time for each open flow, about 0.1 seconds for 10,000, and none for those that have ended.
+   *
+   * Under concurrency: a plain read of one snapshot.
+   */
+  async stats(db: Executor): Promise<FlowStats> {
+    checkExecutor('workflows.stats', db);
+    return await countOpenFlows(db, this.#all(this.#queue.tables));
   }
 
   /** Jobs of a group of a flow, for people. @internal */

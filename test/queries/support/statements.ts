@@ -114,6 +114,7 @@ import { addWaitsQuery } from '../../../src/features/batches/queries/add-waits.t
 import { cancelBatchesQuery } from '../../../src/features/batches/queries/cancel-batches.ts';
 import { cancelFlowQuery } from '../../../src/features/batches/queries/cancel-flow.ts';
 import { countBatchQuery } from '../../../src/features/batches/queries/count-batch.ts';
+import { countOpenFlowsQuery } from '../../../src/features/batches/queries/count-open-flows.ts';
 import { deleteLeftBatchesQuery } from '../../../src/features/batches/queries/delete-left-batches.ts';
 import { endMembersQuery } from '../../../src/features/batches/queries/end-members.ts';
 import { findEndsQuery } from '../../../src/features/batches/queries/find-ends.ts';
@@ -539,6 +540,7 @@ export function allStatements(
       ...{ ids: [id], channel, locks: 'briefly', wakes: false },
     }),
     'foldTalliesQuery, of groups': foldTalliesQuery(workflowsOfGroups, { channel, locks: 'briefly' }),
+    countOpenFlowsQuery: countOpenFlowsQuery(workflows),
     isBlockedQuery: isBlockedQuery(workflows, { id, queue: text }),
     openBatchesQuery: openBatchesQuery(workflows, [2, 3], false),
     'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),
