@@ -5,6 +5,7 @@ import {
   drain,
   fixedBackoff,
   handlersFor,
+  MissingMigrationError,
   NonRetryableError,
   runNext,
   unvalidated,
@@ -379,5 +380,16 @@ describe('a batch', () => {
       const [row] = await database.client`select count(*)::int as jobs from queue_jobs`;
       return row?.jobs === 0;
     });
+  });
+});
+
+describe('without the tables of workflows', () => {
+  const bare = useTestDatabase();
+
+  test('a cancel names the line that the schema lacks', async () => {
+    const { id } = await createQueue({ tables }).enqueue(bare.db, work, 'a');
+    const failed = queue.cancel(bare.db, id, { force: true });
+    await expect(failed).rejects.toThrow(MissingMigrationError);
+    await expect(failed).rejects.toThrow("`export * from 'drizzle-queue/schema/workflows'`");
   });
 });

@@ -2,7 +2,9 @@ import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, QueueError } from '../../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { MemberExtension } from './member-extension.ts';
 import { groupsInAny, membersIn } from './statement-context.ts';
+import type { StatementExtension } from './statement-extension.ts';
 
 /** What the library's own statements need. */
 export interface Runner {
@@ -103,11 +105,10 @@ export async function queryRows(
   try {
     result = await db.execute(query);
   } catch (error) {
-    const groups = groupsInAny(tables);
+    const added = [membersIn(tables), groupsInAny(tables)];
     throw (
-      missingMigration(error, { ...tables, ...groups?.tables }, withUsersSql, entry ?? groups?.entry) ??
-      groups?.refusal(error) ??
-      membersIn(tables)?.refusal(error) ??
+      missingMigration(error, tables, added, withUsersSql, entry) ??
+      added.reduce<unknown>((known, extension) => known ?? extension?.refusal(error), undefined) ??
       error
     );
   }
@@ -131,9 +132,11 @@ export function sqlStateOf(error: unknown): string | undefined {
 const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_COLUMN = '42703';
 
+/** What is missing, unless it is not ours. @param added what features add to the statements, if any */
 function missingMigration(
   error: unknown,
-  tables: Readonly<Record<string, PgTable>>,
+  tables: QueueTables,
+  added: readonly (StatementExtension | MemberExtension | undefined)[],
   withUsersSql: boolean,
   entry: string | undefined,
 ): MissingMigrationError | undefined {
@@ -142,13 +145,12 @@ function missingMigration(
   let driverError = error;
   while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
   const message = driverError instanceof Error ? driverError.message : '';
-  const namesOurs = Object.values(tables).some((table) =>
-    new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
-  );
+  const isNamed = (table: PgTable) => new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message);
+  const missing = added.find((extension) => Object.values(extension?.tables ?? {}).some(isNamed));
   // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
-  const ours = namesOurs || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
-  if (!ours) return undefined;
+  const isOurs = missing !== undefined || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
+  if (!isOurs && !Object.values(tables).some(isNamed)) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   const what = `The queue's tables are not up to date (${message})`;
-  return new MissingMigrationError(what, { cause: driverError }, entry);
+  return new MissingMigrationError(what, { cause: driverError }, entry ?? missing?.entry);
 }
