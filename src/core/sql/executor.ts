@@ -2,9 +2,7 @@ import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, QueueError } from '../../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import type { MemberExtension } from './member-extension.ts';
 import { groupsInAny, membersIn } from './statement-context.ts';
-import type { StatementExtension } from './statement-extension.ts';
 
 /** What the library's own statements need. */
 export interface Runner {
@@ -105,10 +103,12 @@ export async function queryRows(
   try {
     result = await db.execute(query);
   } catch (error) {
-    const added = [membersIn(tables), groupsInAny(tables)];
+    const members = membersIn(tables);
+    const groups = groupsInAny(tables);
     throw (
-      missingMigration(error, tables, added, withUsersSql, entry) ??
-      added.reduce<unknown>((known, extension) => known ?? extension?.refusal(error), undefined) ??
+      missingMigration(error, [{ tables }, members, groups], withUsersSql, entry) ??
+      members?.refusal(error) ??
+      groups?.refusal(error) ??
       error
     );
   }
@@ -132,25 +132,32 @@ export function sqlStateOf(error: unknown): string | undefined {
 const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_COLUMN = '42703';
 
-/** What is missing, unless it is not ours. @param added what features add to the statements, if any */
+/** @param parts what the statement may use, each with the entry that exports it */
 function missingMigration(
   error: unknown,
-  tables: QueueTables,
-  added: readonly (StatementExtension | MemberExtension | undefined)[],
+  parts: readonly (Part | undefined)[],
   withUsersSql: boolean,
   entry: string | undefined,
 ): MissingMigrationError | undefined {
   const sqlState = sqlStateOf(error);
-  if (sqlState !== UNDEFINED_TABLE && sqlState !== UNDEFINED_COLUMN) return undefined;
-  let driverError = error;
-  while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
-  const message = driverError instanceof Error ? driverError.message : '';
-  const isNamed = (table: PgTable) => new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message);
-  const missing = added.find((extension) => Object.values(extension?.tables ?? {}).some(isNamed));
-  // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
-  const isOurs = missing !== undefined || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
-  if (!isOurs && !Object.values(tables).some(isNamed)) return undefined;
+  const lacksColumn = sqlState === UNDEFINED_COLUMN;
+  if (!lacksColumn && sqlState !== UNDEFINED_TABLE) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
+  let ofDriver: Error | undefined;
+  for (let at = error; at instanceof Error; at = at.cause) ofDriver = at;
+  const message = ofDriver?.message ?? '';
+  const named = parts.find((part) =>
+    Object.values(part?.tables ?? {}).some((table) =>
+      new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
+    ),
+  );
+  // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
+  if (!named && (!lacksColumn || withUsersSql)) return undefined;
   const what = `The queue's tables are not up to date (${message})`;
-  return new MissingMigrationError(what, { cause: driverError }, entry ?? missing?.entry);
+  return new MissingMigrationError(what, { cause: ofDriver }, entry ?? named?.entry);
+}
+
+interface Part {
+  readonly tables: Readonly<Record<string, PgTable>> | QueueTables;
+  readonly entry?: string;
 }
