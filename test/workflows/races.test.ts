@@ -14,7 +14,7 @@ import { sendSignal } from '../../src/features/workflows/queries/send-signal.ts'
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
+import { blocked as blockedIn, whileOpen as openFor, type Tx } from './fixtures/open-transactions.ts';
 
 /**
  * Races between two connections, in an order that locks decide, and beside each the naive statement that loses it. A naive one that
@@ -45,26 +45,9 @@ beforeEach(async () => {
   await client`insert into queue_waits (batch_id, job_id, queue, policy) values (1, 9, 'q', 'parent')`;
 });
 
-type Tx = Parameters<Parameters<typeof database.db.transaction>[0]>[0];
-
-/** Sends a statement in a transaction that stays open while others act; then commits it. */
-async function whileOpen(first: (tx: Tx) => Promise<unknown>, others: () => Promise<void>): Promise<void> {
-  await database.db.transaction(async (tx) => {
-    await first(tx);
-    await others();
-  });
-}
-
-/** Sends a statement that waits for a lock of the open transaction; what it returns comes after that. */
-async function blocked<T>(statement: Promise<T>): Promise<{ readonly answer: Promise<T> }> {
-  statement.catch(() => undefined);
-  await until(async () => {
-    const waiting = await database.client`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    return waiting.length > 0;
-  });
-  return { answer: statement };
-}
+const whileOpen = (first: (tx: Tx) => Promise<unknown>, others: () => Promise<void>) =>
+  openFor(database, first, others);
+const blocked = <T>(statement: Promise<T>) => blockedIn(database, statement);
 
 /** Both members of batch 1 have ended, and that is not counted. */
 async function bothEnd(): Promise<void> {

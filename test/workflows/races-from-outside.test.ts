@@ -1,0 +1,370 @@
+import { sql } from 'drizzle-orm';
+import { createQueue, defineJob, defineSignal, unvalidated, workflowsIn } from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
+import type { Executor } from '../../src/core/sql/executor.ts';
+import { findSteps } from '../../src/features/workflows/queries/find-steps.ts';
+import { finishWaitingJob } from '../../src/features/workflows/queries/finish-waiting-job.ts';
+import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
+import { redriveFrom } from '../../src/features/workflows/redrive.ts';
+import { Tokens } from '../../src/features/workflows/tokens/tokens.ts';
+import { claim, clearTables, jobRow, resultRow, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { blocked as blockedIn, whileOpen as openFor, type Tx } from './fixtures/open-transactions.ts';
+
+/**
+ * Races between what others do to a job that waits and what the job does itself, in an order that locks decide, and beside each the
+ * naive statement that loses it. As in races.test.ts, a naive one that did not lose would show that the test can tell nothing.
+ */
+
+const database = useTestDatabase({ max: 6 });
+const SECRET = 'a secret of at least 32 bytes, for tests';
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables, { secrets: [SECRET] }) });
+const all = { ...tables, ...workflowTables };
+const work = defineJob('k', { queue: 'q' });
+const answer = defineSignal('answer', unvalidated<number>());
+const id = 9;
+const whileOpen = (first: (tx: Tx) => Promise<unknown>, others: () => Promise<void>) =>
+  openFor(database, first, others);
+const blocked = <T>(statement: Promise<T>) => blockedIn(database, statement);
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+  // Job 9 is due, and has done two steps.
+  await database.client`
+    insert into queue_jobs (id, queue, kind, payload, max_attempts, run_at, fence) overriding system value
+    values (9, 'q', 'k', '1', 3, now() - interval '1 minute', 5)`;
+  await database.client`
+    insert into queue_steps (job_id, queue, name, kind, fence, output, started_at, ended_at)
+    values (9, 'q', 'one', 'run', 5, '1', now() - interval '4 minutes', now() - interval '3 minutes'),
+      (9, 'q', 'two', 'run', 5, '2', now() - interval '2 minutes', now() - interval '1 minute')`;
+});
+
+/** Job 9 waits for a signal: for so long, or without a limit of time. */
+async function waits(forMs?: number): Promise<void> {
+  await database.client`
+    insert into queue_steps (job_id, queue, name, kind, signal, fence, started_at, until)
+    values (9, 'q', 'answer', 'signal', 'answer', 5, now(), now() + ${forMs ?? null}::float8 * interval '1 ms')`;
+  await database.client`
+    insert into queue_mailboxes (job_id, queue, name, waiting) values (9, 'q', 'answer', true)`;
+  await database.client`
+    update queue_jobs set run_at = coalesce(now() + ${forMs ?? null}::float8 * interval '1 ms', 'infinity')`;
+}
+
+const job = () => jobRow(database.client, id);
+const stateOf = async () => (await resultRow(database.client, id))?.state ?? ((await job()) && 'live');
+const steps = async (db: Executor = database.db) =>
+  (await findSteps(db, all, { id, queue: 'q' })).map(({ name }) => name);
+
+describe('finish, while an attempt ends the wait', () => {
+  const finish = () =>
+    finishWaitingJob(database.db, all, { to: { queue: 'q', id }, output: '7', keepResult: true });
+  /** As in the transaction of `runNext`: the wait is over, and the attempt after it has failed. */
+  const attempt = async (tx: Tx) => {
+    await tx.execute(sql`update queue_steps set ended_at = now(), output = '7' where name = 'answer'`);
+    await tx.execute(sql`
+      update queue_jobs set fence = fence + 1, attempt = 1, run_at = now() + interval '1 hour' where id = 9`);
+  };
+
+  beforeEach(() => waits(3_600_000));
+
+  test('does nothing before the commit, nor after it: the job no longer waits', async () => {
+    await whileOpen(attempt, async () => expect(await finish()).toBe(false));
+    expect(await finish()).toBe(false);
+    expect(await stateOf()).toBe('live');
+  });
+
+  test('naively, by a lock that it waits for: it has read the steps before, and ends a job that is to be tried again', async () => {
+    let finishing: Promise<{ readonly length: number }> = Promise.resolve([]);
+    await whileOpen(attempt, async () => {
+      finishing = (
+        await blocked(
+          database.client`
+            with free as materialized (
+              select id from queue_jobs as j where id = 9 and worker_id is null and exists (
+                select from queue_steps where job_id = j.id and ended_at is null
+              ) for update
+            )
+            delete from queue_jobs where id in (select id from free) returning id`.then((rows) => rows),
+        )
+      ).answer;
+    });
+    expect(await finishing).toHaveLength(1);
+    expect(await stateOf()).toBeUndefined();
+  });
+});
+
+describe('finish, while a claim takes the job', () => {
+  const finish = () => queue.workflows.finish(database.db, { job: work, id }, 'by hand');
+  /** What the attempt does at its end. */
+  const complete = async (workerId: number, fence: number) => {
+    const end = {
+      type: 'finish',
+      state: 'completed',
+      output: '"by itself"',
+      error: null,
+      keepResult: true,
+    } as const;
+    const holder = { queue: 'q', workerId };
+    return await finishJobs(database.db, tables, holder, [{ id, fence, transition: end }]);
+  };
+
+  beforeEach(async () => {
+    // It waited, and its signal has just come.
+    await waits();
+    await database.client`update queue_jobs set run_at = now() - interval '1 second'`;
+  });
+
+  test('leaves it to the claim, which does not wait for it either', async () => {
+    await whileOpen(
+      (tx) => claim(tx),
+      async () => expect(await finish()).toBe('locked'),
+    );
+    expect(await finish()).toBe('running');
+    expect(await complete(1, Number((await job())?.fence))).toEqual(new Set([id]));
+    expect(await resultRow(database.client, id)).toMatchObject({ output: 'by itself' });
+  });
+
+  test('the other way round: a claim leaves the job that is being finished', async () => {
+    await whileOpen(
+      async (tx) => expect(await queue.workflows.finish(tx, { job: work, id }, 'by hand')).toBe('finished'),
+      async () => expect(await claim(database.db)).toEqual([]),
+    );
+    expect(await claim(database.db)).toEqual([]);
+    expect(await resultRow(database.client, id)).toMatchObject({ output: 'by hand' });
+  });
+
+  test('naively, by a look and a delete after it: the attempt that has begun in between loses its job', async () => {
+    const found = await database.client`select id from queue_jobs where id = 9 and worker_id is null`;
+    expect(found).toHaveLength(1);
+    const [claimed] = await claim(database.db);
+    await database.client`delete from queue_jobs where id = 9`;
+    expect(await complete(1, Number(claimed?.fence))).toEqual(new Set());
+  });
+});
+
+describe('a wake-up of a job that is just being cancelled', () => {
+  const reason = { attempt: 0, name: 'Cancelled', message: 'no longer wanted' };
+  const cancel = (db: Executor) => cancelJob(db, tables, { id, queue: 'q', reason });
+  const unpark = (db: Executor) => unparkJobs(db, tables, { queue: 'q', ids: [id], channel: undefined });
+
+  beforeEach(() => waits());
+
+  test('comes after it, and says that nothing was woken', async () => {
+    let waking: Promise<ReadonlySet<number>> = Promise.resolve(new Set([id]));
+    await whileOpen(cancel, async () => {
+      waking = (await blocked(unpark(database.db))).answer;
+    });
+    expect(await waking).toEqual(new Set());
+    expect(await stateOf()).toBe('cancelled');
+  });
+
+  test('naively, by a look and an update after it: it says that it has woken a job that is gone', async () => {
+    let woken: readonly unknown[] = [];
+    let waking: Promise<unknown> = Promise.resolve();
+    await whileOpen(cancel, async () => {
+      woken = await database.client`select id::int from queue_jobs where id = 9 and run_at = 'infinity'`;
+      const update = database.client`update queue_jobs set run_at = now() where id = 9`.then((rows) => rows);
+      waking = (await blocked(update)).answer;
+    });
+    await waking;
+    expect(woken).toEqual([{ id }]);
+    expect(await stateOf()).toBe('cancelled');
+  });
+
+  test('the other way round: the cancel leaves the row that is locked, says so, and ends the job after it', async () => {
+    await whileOpen(unpark, async () => {
+      expect(await queue.cancel(database.db, id)).toEqual({ cancelled: false, reason: 'locked' });
+    });
+    expect(await queue.cancel(database.db, id)).toEqual({ cancelled: true });
+  });
+
+  test('naively, with the wait in its where: it waits for the wake-up, and the job that it should end runs', async () => {
+    let cancelling: Promise<{ readonly length: number }> = Promise.resolve([]);
+    await whileOpen(unpark, async () => {
+      const remove = database.client`
+        delete from queue_jobs where id = 9 and worker_id is null and run_at = 'infinity' returning id`;
+      cancelling = (await blocked(remove.then((rows) => rows))).answer;
+    });
+    expect(await cancelling).toHaveLength(0);
+    expect(await claim(database.db)).toHaveLength(1);
+  });
+});
+
+describe('a token that is redeemed while the timeout of its wait is over', () => {
+  const tokens = new Tokens([SECRET]);
+  const holder = { queue: 'q', workerId: 1 };
+  const redeem = async (db: Executor, value: number) => {
+    const name = 'token: answer';
+    const token = await tokens.make({ jobId: id, signal: 'answer', name, expiresAt: undefined });
+    return await queue.workflows.redeem(db, answer, token, value);
+  };
+  const receive = async (db: Executor, name = 'answer') => {
+    const fence = Number((await job())?.fence);
+    const wanted = { id, fence, name, signal: 'answer', at: 0, timeoutMs: 0 };
+    return await receiveSignal(db, all, holder, wanted, 'wait');
+  };
+
+  beforeEach(async () => {
+    await waits(0);
+    expect(await claim(database.db)).toHaveLength(1);
+  });
+
+  test('before the wait decides: it is received', async () => {
+    let receiving: Promise<unknown> = Promise.resolve();
+    await whileOpen(
+      async (tx) => expect(await redeem(tx, 7)).toBe('sent'),
+      async () => {
+        receiving = (await blocked(receive(database.db))).answer;
+      },
+    );
+    expect(await receiving).toEqual({ type: 'received', value: 7 });
+    expect(await redeem(database.db, 8)).toBe('duplicate');
+  });
+
+  test('naively, by a look at the mailbox without its lock: it was redeemed first, and came too late', async () => {
+    await whileOpen(
+      async (tx) => expect(await redeem(tx, 7)).toBe('sent'),
+      () =>
+        database.client`
+          update queue_steps as s set ended_at = now(), output = m.sent -> 0 -> 'value'
+          from queue_mailboxes as m where m.job_id = 9 and s.name = 'answer' and s.until <= now()`.then(),
+    );
+    expect(await receive(database.db)).toEqual({ type: 'late' });
+  });
+
+  test('after the wait has decided: it goes to the next wait, and to no other', async () => {
+    let redeeming: Promise<unknown> = Promise.resolve();
+    await whileOpen(
+      async (tx) => expect(await receive(tx)).toEqual({ type: 'late' }),
+      async () => {
+        redeeming = (await blocked(redeem(database.db, 7))).answer;
+      },
+    );
+    expect(await redeeming).toBe('sent');
+    expect(await receive(database.db)).toEqual({ type: 'late' });
+    expect(await receive(database.db, 'next')).toEqual({ type: 'received', value: 7 });
+  });
+
+  test('naively, by a look at the step that waits: it says that it is in time, and is late', async () => {
+    let redeeming: Promise<{ readonly length: number }> = Promise.resolve([]);
+    await whileOpen(receive, async () => {
+      const send = database.client`
+        update queue_mailboxes as m set sent = sent || '[{"id": "s", "value": 7}]' where exists (
+          select from queue_steps as s where s.job_id = m.job_id and s.signal = m.name and s.ended_at is null
+        ) returning job_id`;
+      redeeming = (await blocked(send.then((rows) => rows))).answer;
+    });
+    expect(await redeeming).toHaveLength(1);
+    expect(await receive(database.db)).toEqual({ type: 'late' });
+  });
+
+  const sent = async () => {
+    const [box] = await database.client`select jsonb_array_length(sent) as n from queue_mailboxes`;
+    return box?.n;
+  };
+
+  test('twice at once: the second waits for the first, and is a duplicate', async () => {
+    let second: Promise<unknown> = Promise.resolve();
+    await whileOpen(
+      async (tx) => expect(await redeem(tx, 7)).toBe('sent'),
+      async () => {
+        second = (await blocked(redeem(database.db, 8))).answer;
+      },
+    );
+    expect(await second).toBe('duplicate');
+    expect(await sent()).toBe(1);
+  });
+
+  test('naively, by a look for its key before the lock: it is redeemed twice', async () => {
+    const key = JSON.stringify([{ key: 'drizzle_queue.token:token: answer' }]);
+    let second: Promise<unknown> = Promise.resolve();
+    await whileOpen(
+      async (tx) => expect(await redeem(tx, 7)).toBe('sent'),
+      async () => {
+        const send = database.client`
+          insert into queue_mailboxes as m (job_id, queue, name, sent)
+          select 9, 'q', 'answer', ${key}::text::jsonb
+          where not exists (select from queue_mailboxes where sent @> ${key}::text::jsonb)
+          on conflict (job_id, queue, name) do update set sent = m.sent || excluded.sent`;
+        second = (await blocked(send.then())).answer;
+      },
+    );
+    await second;
+    expect(await sent()).toBe(2);
+  });
+});
+
+describe('a redrive from a step, while a claim takes the job', () => {
+  const redrive = (db: Executor) => redriveFrom(db, all, { id, from: 'two' }, undefined);
+  const naiveForget = () => database.client`delete from queue_steps where name = 'two'`.then();
+
+  test('keeps the claim away until the step is forgotten', async () => {
+    await whileOpen(
+      async (tx) => expect(await redrive(tx)).toBe('redriven'),
+      async () => expect(await claim(database.db)).toEqual([]),
+    );
+    expect(await claim(database.db)).toHaveLength(1);
+    expect(await steps()).toEqual(['one']);
+  });
+
+  test('changes nothing once the claim has it', async () => {
+    await whileOpen(
+      (tx) => claim(tx),
+      async () => expect(await redrive(database.db)).toBe('locked'),
+    );
+    expect(await redrive(database.db)).toBe('running');
+    expect(await steps()).toEqual(['one', 'two']);
+  });
+
+  test('naively, by a look and a delete after it: an attempt goes on from a step that is forgotten', async () => {
+    const free = await database.client`select id from queue_jobs where id = 9 and worker_id is null`;
+    expect(free).toHaveLength(1);
+    expect(await claim(database.db)).toHaveLength(1);
+    const known = await steps();
+    await naiveForget();
+    // It does not do the step again, and nothing is left of it.
+    expect([known, await steps()]).toEqual([['one', 'two'], ['one']]);
+  });
+
+  describe('that was discarded', () => {
+    beforeEach(async () => {
+      const [held] = await claim(database.db);
+      const end = {
+        type: 'finish',
+        state: 'discarded',
+        output: null,
+        error: null,
+        keepResult: true,
+      } as const;
+      const holder = { queue: 'q', workerId: 1 };
+      const fence = Number(held?.fence);
+      expect(await finishJobs(database.db, tables, holder, [{ id, fence, transition: end }])).toEqual(
+        new Set([id]),
+      );
+    });
+
+    test('puts it back with its steps as they are to be', async () => {
+      await whileOpen(
+        async (tx) => expect(await redrive(tx)).toBe('redriven'),
+        async () => expect(await claim(database.db)).toEqual([]),
+      );
+      expect(await claim(database.db)).toHaveLength(1);
+      expect(await steps()).toEqual(['one']);
+    });
+
+    test('naively, by a redrive and a delete after it: an attempt goes on from a step that is forgotten', async () => {
+      expect(await queue.redrive(database.db, id)).toMatchObject({ redriven: 1 });
+      expect(await claim(database.db)).toHaveLength(1);
+      const known = await steps();
+      await naiveForget();
+      expect([known, await steps()]).toEqual([['one', 'two'], ['one']]);
+    });
+  });
+});
