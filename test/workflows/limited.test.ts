@@ -4,6 +4,7 @@ import {
   createWorker,
   defineJob,
   defineSignal,
+  drain,
   fixedBackoff,
   handlersFor,
   limitsIn,
@@ -18,6 +19,7 @@ import { tables } from '../queries/support/jobs.ts';
 import { addControlTables, addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { Starts } from '../worker/support/starts.ts';
 
 const database = useTestDatabase({ max: 10 });
 const answer = defineSignal('answer', unvalidated<number>());
@@ -137,6 +139,93 @@ describe('a job that waits', () => {
     gates.get('three')?.();
     expect([(await ended(waiting)).state, (await ended(other)).state]).toEqual(['completed', 'completed']);
     expect(running.has('two')).toBe(false);
+  });
+});
+
+describe('a job that costs all the starts of a window', () => {
+  const rate = { limit: 3, perMs: 800 };
+  const limitsOfStarts = {
+    'its queue': { concurrency: 1, rate },
+    'its kind': { kinds: { job: { concurrency: 1, rate } } },
+    'its group': { groups: { concurrency: 1, rate } },
+  } as const;
+
+  describe.each(Object.entries(limitsOfStarts))('by the rate of %s', (where, limit) => {
+    /** Jobs that wait for a signal, if they are `big`; each run is noted as so many starts. */
+    function setUpCosts() {
+      const queue = createQueue({
+        tables,
+        limits: limitsIn(control, { work: limit }),
+        workflows: workflowsIn(workflowTables),
+      });
+      const { handle } = handlersFor<typeof database.db, typeof queue>();
+      const job = defineJob('job', {
+        queue: 'work',
+        payload: unvalidated<'big' | 'small'>(),
+        cost: (size) => (size === 'big' ? rate.limit : 1),
+        ...(where === 'its group' && { group: () => 'a' }),
+      });
+      const starts = new Starts();
+      const order: string[] = [];
+      const handlers = [
+        handle(job, async ({ payload, step, job: { id } }) => {
+          // A start of a group is a claim, and one of a queue or a kind is the beginning of the handler.
+          const [row] = await database.client`
+            select extract(epoch from claimed_at)::float8 * 1000 as ms from queue_jobs where id = ${id}`;
+          starts.note(
+            payload === 'big' ? rate.limit : 1,
+            where === 'its group' ? Number(row?.ms) : undefined,
+          );
+          order.push(payload);
+          if (payload === 'big') await step.waitForSignal(answer);
+        }),
+      ];
+      const enqueue = async (size: 'big' | 'small') => (await queue.enqueue(database.db, job, size)).id;
+      const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+      const signal = (id: number) => queue.workflows.signal(database.db, { id }, answer, 1);
+      return { queue, handlers, starts, order, enqueue, stateOf, signal };
+    }
+
+    test('holds none while it waits, and goes on once so many are free: in a worker', async () => {
+      const { queue, handlers, starts, order, enqueue, stateOf, signal } = setUpCosts();
+      const worker = createWorker(database.db, {
+        queue,
+        queues: { work: { concurrency: 5 } },
+        handlers,
+        log: false,
+      });
+      onTestFinished(() => worker.stop());
+      await worker.start();
+      const id = await enqueue('big');
+      await until(async () => (await stateOf(id)) === 'waiting');
+      const small = [await enqueue('small'), await enqueue('small')];
+      await until(() => order.length === 3);
+      // One start is free now.
+      await signal(id);
+      await until(async () => (await stateOf(id)) === 'completed');
+      expect(order).toEqual(['big', 'small', 'small', 'big']);
+      starts.expectWithin(rate);
+      for (const one of small) expect(await stateOf(one)).toBe('completed');
+    });
+
+    test('holds none while it waits, and goes on once so many are free: in drain', async () => {
+      const { queue, handlers, starts, order, enqueue, stateOf, signal } = setUpCosts();
+      const drained = () => drain(database.db, { queue, handlers, log: false, deadlineMs: 60_000 });
+      const id = await enqueue('big');
+      expect(await drained()).toMatchObject({ empty: true });
+      expect(await stateOf(id)).toBe('waiting');
+      await enqueue('small');
+      await enqueue('small');
+      await signal(id);
+      let completed = 0;
+      // A group whose rate is used up counts as empty, so it takes several.
+      await until(async () => {
+        completed += (await drained()).completed;
+        return completed === 3;
+      });
+      expect(order.toSorted()).toEqual(['big', 'big', 'small', 'small']);
+      starts.expectWithin(rate);
+    });
   });
 });
 
