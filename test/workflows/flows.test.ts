@@ -267,6 +267,21 @@ describe('a flow', () => {
     });
   });
 
+  test('lets what has not begun wait again for a job that was put back by itself before', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(report, 'last', { after: [flow.add(work, 'bad')], onFailure: 'run' });
+    });
+    const first = Number(jobIds[0]);
+    await runNext(database.db, { queue, handlers, id: first });
+    await fold();
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'due']);
+    expect(await queue.redrive(database.db, first)).toMatchObject({ redriven: 1 });
+    expect(await workflows.redriveFlow(database.db, id)).toBe(0);
+    expect(await statesOf(jobIds)).toEqual(['due', 'waiting']);
+    await work_();
+    expect(ran).toEqual(['bad', 'bad', 'last']);
+  });
+
   test('that is redriven and fails again cancels what comes after it again', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       flow.add(work, 'after', { after: [flow.add(work, 'bad'), flow.add(work, 'good')] });

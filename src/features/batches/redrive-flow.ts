@@ -26,6 +26,7 @@ export async function redriveFlow(
       redriven += (await redriveJobs(tx, tables, { state, ids }, wakeUp)).redriven;
     }
   }
-  if (redriven > 0) await parkWaiters(tx, tables, flowId);
+  // Also without one: a job that was put back by itself may have opened its batch again.
+  await parkWaiters(tx, tables, flowId);
   return redriven;
 }
