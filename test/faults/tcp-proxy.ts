@@ -34,6 +34,8 @@ export interface AnswerCuts {
   readonly share: number;
   /** The same of COMMITs, of which there are fewer. */
   readonly commitShare: number;
+  /** Whether the server gets such a COMMIT, so that only its answer is lost. @default 'answer' */
+  readonly commits?: 'commit' | 'answer';
   /** How long the client waits for an answer until it loses the connection. */
   readonly holdMs: number;
 }
@@ -51,7 +53,7 @@ export class TcpProxy {
   delayMs = 0;
   /** Statements whose answers are lost. */
   cuts: AnswerCuts | undefined;
-  /** How many answers to COMMITs were lost. */
+  /** How many COMMITs, or answers to them, were lost. */
   lostCommits = 0;
   /** How many others. */
   lostAnswers = 0;
@@ -157,6 +159,10 @@ export class TcpProxy {
       link.swallowing = true;
       if (commits) this.lostCommits++;
       else this.lostAnswers++;
+      if (commits && cuts.commits === 'commit') {
+        this.#destroy(link);
+        return;
+      }
       setTimeout(() => this.#destroy(link), cuts.holdMs);
     }
     // Timers of the same length fire in the order in which they were set, so bytes stay in theirs.
