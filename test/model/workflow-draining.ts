@@ -10,7 +10,8 @@ export async function drainWorkflows(world: WorkflowWorld, doings: WorkflowDoing
   const { model, workers } = world;
   for (const worker of workers.keys()) await doings.die({ worker });
   const most = model.live.length * 4 + 20;
-  for (let round = 0; model.live.length > 0 || model.tallies.length > 0; round++) {
+  const isLeft = () => model.live.length > 0 || model.tallies.length > 0 || model.missing.size > 0;
+  for (let round = 0; isLeft(); round++) {
     expect(round, `rounds in which ${JSON.stringify(model.live)} do not end`).toBeLessThan(most);
     await doings.timePasses({});
     for (const batch of [...model.batches.keys()].keys()) await doings.recount({ batch, twice: false });
