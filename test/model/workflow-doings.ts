@@ -20,7 +20,7 @@ import { storeInWorker } from '../../src/features/workflows/worker/step-store.ts
 import { finishOf, isFinish, isReschedule, settlementOf } from './endings.ts';
 import { oneOf } from './one-of.ts';
 import type { WorkflowDoings } from './workflow-happenings.ts';
-import type { Run, WorkflowJob } from './workflow-model.ts';
+import { batchOf, isFlow, type Run, signalOf, type WorkflowJob } from './workflow-model.ts';
 import { expectMayBegin } from './workflow-state.ts';
 import type { WorkflowAttempt, WorkflowWorld } from './workflow-world.ts';
 
@@ -66,17 +66,16 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     const taken = new Map<string, number>();
     for (const { kind, name, output } of steps) {
       if (kind !== 'signal' || output === undefined) continue;
-      const signal = name.split('-')[0] ?? '';
+      const signal = signalOf(name);
       taken.set(signal, (taken.get(signal) ?? 0) + 1);
     }
-    const children = steps.flatMap(({ kind, output }) =>
-      kind === 'enqueue' ? (output as { batch: number }).batch : [],
-    );
+    // Those that a step has added to the flow are not waited for.
+    const children = steps.filter(({ name }) => name.startsWith('children')).map(batchOf);
     attempts.push({
       ...{ id, queue: name, workerId, fence: claimed.fence, attempt: claimed.attempt, job: claimed, taken },
       memo: new Map(steps.map((step) => [step.name, step])),
       names: new Set(),
-      children: new Set(children.filter((batch) => !isGrown(id, batch))),
+      children: new Set(children),
       waits: [],
       unwanted: job.unwanted,
       isOver: false,
@@ -84,9 +83,6 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     if (job.unwanted) saw('a job claimed that is to end');
     if (steps.length > 0) saw('a job claimed that has steps');
   }
-
-  /** Whether a batch is that of the job itself, which has grown by its step. */
-  const isGrown = (id: number, batch: number) => model.get(id).batch === batch;
 
   /** Begins a step, unless the attempt has used the name, or it is over. */
   function begin(attempt: WorkflowAttempt, name: string): boolean {
@@ -457,6 +453,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       if (job === undefined) return;
       const { id } = job;
       const isWaiting = model.box(id, signal)?.waiting === true && job.state === 'live';
+      const wasGone = job.state !== 'live';
       const undo = new Error('undo');
       let value = 0;
       const sending = transaction.db.transaction(async (tx) => {
@@ -469,8 +466,11 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       });
       if (!commit) return await undone(sending, undo);
       const answer = await sending;
+      // It was not live for the sender; it may have been put back in between.
+      expect(answer === 'gone').toBe(wasGone);
+      if (wasGone) return;
       // The job may have ended in between, which the sender has not seen: nobody reads what it leaves behind.
-      if (model.get(id).state !== 'live' && answer !== 'gone') {
+      if (model.get(id).state !== 'live') {
         await client`delete from queue_mailboxes where job_id = ${id} and name = ${signal}`;
         model.boxes.delete(`${id} ${signal}`);
         return;
@@ -483,6 +483,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       const attempt = world.attempt(index);
       if (attempt === undefined || attempt.unwanted) return;
       const undo = new Error('undo');
+      const endedAt = model.time;
       const ending = transaction.db.transaction(async (tx) => {
         const ended = await finishJobs(tx, tables, holderOf(attempt), [finishOf(attempt, 'complete')]);
         expect(ended.size).toBe(1);
@@ -492,7 +493,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       if (!commit) return await undone(ending, undo);
       await ending;
       attempt.isOver = true;
-      model.end(attempt.id, 'completed');
+      model.end(attempt.id, 'completed', endedAt);
       saw('a member ended by a transaction that was open for a while');
     },
 
@@ -585,6 +586,30 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       if (job.state === 'live') model.wake(job.id);
       else model.redrive(job.id);
       model.forget(job.id, from);
+    },
+
+    fork: async ({ job: index, step }) => {
+      const jobs = [...model.jobs.values()];
+      const forkable = jobs.filter(({ id, state }) => state !== 'gone' && model.stepsOf(id).size > 0);
+      if (forkable.length === 0) return;
+      // It waits for no lock.
+      const { id, state, workerId } = oneOf(forkable, index);
+      const steps = [...model.stepsOf(id).values()];
+      const from = oneOf(steps, step);
+      const forked = await workflows.fork(db, id, { from: from.name });
+      const kept = model.fork(id, from.name, forked.id);
+      expect(forked.steps).toBe(kept.length);
+      saw(`a fork of a job: ${state === 'live' && workerId !== null ? 'held' : state}`);
+      if (model.box(forked.id, 'approval') ?? model.box(forked.id, 'payment'))
+        saw('a fork that has received signals');
+      if (kept.some(({ kind }) => kind === 'enqueue')) saw('a fork that has children');
+      for (const left of steps.filter(({ kind, began }) => kind === 'enqueue' && began < from.began)) {
+        if (kept.some(({ name }) => name === left.name)) continue;
+        const isOver = model.batch(batchOf(left)).ended;
+        saw(`a fork without children that ${isOver ? 'ended later' : 'have not ended'}`);
+      }
+      if (model.waits.some((wait) => wait.job === forked.id && isFlow(wait)))
+        saw('a fork that may ask for what its job had waited for');
     },
 
     finish: async ({ job: index, waiting }) => {

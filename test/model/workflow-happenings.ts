@@ -75,6 +75,7 @@ const atOnce = {
   redrive: fc.record({ job: which }),
   redriveFlow: fc.record({ flow: which }),
   redriveFrom: fc.record({ job: which, step: which }),
+  fork: fc.record({ job: which, step: which }),
   finish: fc.record({ job: which, waiting: fc.boolean() }),
   /** The row of a member is deleted by hand. */
   deleteRow: fc.record({ job: which }),
@@ -110,6 +111,7 @@ const weights: Readonly<Record<keyof AtOnce, number>> = {
   redrive: 4,
   redriveFlow: 4,
   redriveFrom: 3,
+  fork: 5,
   finish: 4,
   deleteRow: 2,
   recount: 3,

@@ -28,6 +28,16 @@ const events = [
   'a flow without failures left as it is',
   'a fold rolled back',
   'a fold that was open for a while',
+  'a fork of a job: cancelled',
+  'a fork of a job: completed',
+  'a fork of a job: discarded',
+  'a fork of a job: held',
+  'a fork of a job: live',
+  'a fork that has children',
+  'a fork that has received signals',
+  'a fork that may ask for what its job had waited for',
+  'a fork without children that ended later',
+  'a fork without children that have not ended',
   'a job cancelled',
   'a job claimed that has steps',
   'a job claimed that is to end',
@@ -100,6 +110,7 @@ describe('the lives of workflows', () => {
     const world = new WorkflowWorld({ app: database, transaction, workers, saw: (event) => seen.add(event) });
     const doings = workflowDoings(world);
     const take = async ({ happens, to }: WorkflowStep) => {
+      world.model.time++;
       // What it happens to belongs to what happens; TypeScript does not carry the pair through the lookup.
       await (doings[happens] as (to: unknown) => Promise<void>)(to);
       await world.compare();

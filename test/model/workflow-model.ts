@@ -29,6 +29,8 @@ export interface WorkflowJob {
   blockers: number | null;
   /** Whether it is to end without being run. */
   unwanted: boolean;
+  /** When it ended last; see `time`. */
+  endedAt: number;
   /** What the attempt that has parked it waits for; `flow`: what has to end before it begins. */
   waits: readonly Wait[] | 'flow';
 }
@@ -40,6 +42,9 @@ export interface ModelStep {
   ended: boolean;
   output: unknown;
   until: 'passed' | 'ahead' | null;
+  /** When it was first recorded, and when it had ended; see `time`. A sleep ends when its time passes. */
+  readonly began: number;
+  over: number | null;
 }
 
 export interface ModelBox {
@@ -112,6 +117,8 @@ export class WorkflowModel {
   waits: ModelWait[] = [];
   tallies: ModelTally[] = [];
   readonly livingWorkers = new Set<number>();
+  /** How many things have happened: of two of them it says which came first. */
+  time = 0;
   /** How many members are gone without a note, by their batch. */
   readonly missing = new Map<number, number>();
   /** The jobs of which steps were forgotten that had received signals: others may receive these again. */
@@ -157,6 +164,7 @@ export class WorkflowModel {
     this.jobs.set(job.id, {
       ...job,
       state: 'live',
+      endedAt: 0,
       workerId: null,
       fence: 0,
       run: isBlocked ? 'never' : 'due',
@@ -183,9 +191,10 @@ export class WorkflowModel {
   }
 
   /** A member leaves the table: it is noted in the same commit; and that its children are to end, if it is cancelled. */
-  end(id: number, state: EndState): void {
+  end(id: number, state: EndState, at = this.time): void {
     const job = this.get(id);
     job.state = state;
+    job.endedAt = at;
     job.unwanted = false;
     const failed = state === 'completed' ? 0 : 1;
     if (job.batch !== null) this.#note({ batch: job.batch, ended: 1, failed });
@@ -229,12 +238,13 @@ export class WorkflowModel {
   record(attempt: Attempt, step: Pick<ModelStep, 'name' | 'kind' | 'ended' | 'output' | 'until'>): void {
     const steps = this.stepsOf(attempt.id);
     const found = steps.get(step.name);
+    const over = step.ended || (step.kind === 'sleep' && step.until === 'passed') ? this.time : null;
     if (found === undefined) {
-      steps.set(step.name, { ...step, fence: attempt.fence });
+      steps.set(step.name, { ...step, fence: attempt.fence, began: this.time, over });
       return;
     }
     if (found.ended && found.fence !== attempt.fence) return;
-    Object.assign(found, { ended: step.ended, output: step.output, fence: attempt.fence });
+    Object.assign(found, { ended: step.ended, output: step.output, fence: attempt.fence, over });
     found.until ??= step.until;
   }
 
@@ -272,13 +282,15 @@ export class WorkflowModel {
     const found = steps.get(name);
     if (found === undefined) {
       const ended = value !== undefined;
-      steps.set(name, { name, kind: 'signal', fence, ended, output: value, until });
+      const [began, over] = [this.time, ended ? this.time : null];
+      steps.set(name, { name, kind: 'signal', fence, ended, output: value, until, began, over });
       return ended ? 'received' : 'waiting';
     }
     found.fence = fence;
     if (!found.ended && value !== undefined) Object.assign(found, { ended: true, output: value });
     if (!found.ended && found.until === 'passed') found.ended = true;
     if (!found.ended) return 'waiting';
+    found.over ??= this.time;
     return found.output === undefined ? 'late' : 'received';
   }
 
@@ -406,7 +418,6 @@ export class WorkflowModel {
       }
     }
     for (const { id } of failed) this.redrive(id);
-    if (failed.length === 0) return 0;
     for (const job of this.live) {
       const open = batches.filter(
         ({ id, ended }) =>
@@ -426,6 +437,44 @@ export class WorkflowModel {
       if (steps.get(name)?.kind === 'signal') this.rewound.add(id);
       steps.delete(name);
     }
+  }
+
+  /**
+   * Another job goes on from a step: it has the steps that had ended when that began, with the signals that these have received,
+   * but none whose children had not all ended by then. It may ask for what the job has waited for before it began.
+   */
+  fork(id: number, from: string, to: number): ModelStep[] {
+    const steps = this.stepsOf(id);
+    const { began = 0 } = steps.get(from) ?? {};
+    const kept = [...steps.values()].filter(
+      (step) =>
+        step.name !== from &&
+        step.over !== null &&
+        step.over <= began &&
+        (step.kind !== 'enqueue' || this.hadEnded(batchOf(step), began)),
+    );
+    this.add({ id: to, queue: this.get(id).queue, batch: null, blockers: null });
+    // It reads its steps at its first claim.
+    this.get(to).fence = 1;
+    for (const step of kept) this.stepsOf(to).set(step.name, { ...step, fence: 0 });
+    const received = kept.filter(({ kind, output }) => kind === 'signal' && output !== undefined);
+    for (const { name, output } of received.sort((a, b) => Number(a.over) - Number(b.over))) {
+      const key = `${to} ${signalOf(name)}`;
+      const box = this.boxes.get(key) ?? { sent: [], keys: new Set(), received: 0, waiting: false };
+      this.boxes.set(key, box);
+      box.sent.push(Number(output));
+      box.received++;
+    }
+    if (this.rewound.has(id)) this.rewound.add(to);
+    for (const wait of this.waits.filter((wait) => wait.job === id && isFlow(wait)))
+      if (this.batch(wait.batch).ended) this.waits.push({ ...wait, job: to });
+    return kept;
+  }
+
+  /** Whether all members of a batch had ended then, and that is counted. */
+  hadEnded(id: number, then: number): boolean {
+    const finished = this.membersOf(id).filter(({ state }) => state !== 'live' && state !== 'gone');
+    return this.batch(id).ended && finished.every(({ endedAt }) => endedAt <= then);
   }
 
   /** The row of a job is deleted by hand. */
@@ -450,7 +499,11 @@ export class WorkflowModel {
   passTime(): void {
     for (const job of this.live) if (job.run === 'later') job.run = 'due';
     for (const steps of this.steps.values())
-      for (const step of steps.values()) if (step.until === 'ahead') step.until = 'passed';
+      for (const step of steps.values()) {
+        if (step.until !== 'ahead') continue;
+        step.until = 'passed';
+        if (step.kind === 'sleep') step.over = this.time;
+      }
   }
 
   #note(tally: Partial<ModelTally> & Pick<ModelTally, 'batch'>): void {
@@ -465,6 +518,16 @@ export interface ReceiveOfModel {
   readonly until: ModelStep['until'];
   /** Whether the attempt already waits for one of this name. */
   readonly isBehind: boolean;
+}
+
+/** The batch of the children that a step has enqueued. */
+export function batchOf({ output }: Pick<ModelStep, 'output'>): number {
+  return (output as { readonly batch: number }).batch;
+}
+
+/** The signal that a step of this name waits for. */
+export function signalOf(step: string): string {
+  return step.split('-')[0] ?? '';
 }
 
 /** Whether a job waits so before it begins. */
