@@ -42,6 +42,7 @@ const CROWDS = [
   'test/integration/race.slow.test.ts',
   'test/worker/claim/aging-in-workers.slow.test.ts',
   'test/dashboard/cost.slow.test.ts',
+  'test/workflows/large-batch.slow.test.ts',
 ];
 const TYPES = ['--typecheck.enabled', '--typecheck.only'];
 const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
