@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
+import { pgTable } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob, defineSignal, unvalidated, workflowsIn } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
@@ -77,6 +78,28 @@ describe('finish, while an attempt ends the wait', () => {
   test('does nothing before the commit, nor after it: the job no longer waits', async () => {
     await whileOpen(attempt, async () => expect(await finish()).toBe(false));
     expect(await finish()).toBe(false);
+    expect(await stateOf()).toBe('live');
+  });
+
+  test('does nothing when the attempt commits between its look at the steps and its lock', async () => {
+    await database.client`
+      create view slow_steps as select s.* from queue_steps as s where pg_advisory_xact_lock_shared(9) is not null`;
+    onTestFinished(async () => {
+      await database.client`drop view slow_steps`;
+    });
+    // Only its name is used, and the columns are those of the table.
+    const slow = { ...all, queueSteps: pgTable('slow_steps', {}) as unknown as typeof all.queueSteps };
+    let finishing: Promise<boolean> = Promise.resolve(true);
+    await whileOpen(
+      (tx) => tx.execute(sql`select pg_advisory_xact_lock(9)`),
+      async () => {
+        const to = { queue: 'q', id };
+        const sent = finishWaitingJob(database.db, slow, { to, output: '7', keepResult: true });
+        finishing = (await blocked(sent)).answer;
+        await database.db.transaction(attempt);
+      },
+    );
+    expect(await finishing).toBe(false);
     expect(await stateOf()).toBe('live');
   });
 

@@ -1,17 +1,20 @@
-    with free as materialized (
-      select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.id = $2::int8 and j.kind = $3 and j.cancel_reason is null and j.worker_id is null and (
+    with waiting as materialized (
+      select j.id, j.fence from "queue_jobs" as j where j.queue = $1 and j.id = $2::int8 and j.kind = $3 and j.worker_id is null and (
         j.run_at = 'infinity' or j.blockers is not null or exists (
           select from "queue_steps" as s
           where s.job_id = j.id and s.queue = j.queue and s.ended_at is null and s.error is null
             and (s.kind <> 'sleep' or s.until > statement_timestamp())
         )
       )
-      for update skip locked
+    ),
+    free as materialized (
+      select j.id from "queue_jobs" as j join waiting as w on j.id = w.id and j.fence = w.fence
+      where j.queue = $4 and j.worker_id is null and j.cancel_reason is null
+      for update of j skip locked
     ),
     finished as (
     delete from "queue_jobs" as j
-    where j.queue = $4 and j.id = any(array(select id from free))
+    where j.queue = $5 and j.id = any(array(select id from free))
     returning j.id, j.queue, j.kind, j.errors, j.attempt, j.max_attempts, j.priority, j.weight,
       j.fence, j.batch_id, j.unique_key, j.group_key, j.metadata, j.worker_id, j.created_at, j.run_at,
       j.claimed_at, j.group_key as ended_group, j.run_at as ended_run_at, j.batch_id as member_of
@@ -23,7 +26,7 @@
         select g.*,
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
-        select distinct $5::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        select distinct $6::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from finished as e
         where e.ended_group is not null
         ) as g
@@ -38,14 +41,15 @@
     ),
     unblocked as (
       delete from "queue_holds" as h using finished as u
-      where h.queue = $6::text
+      where h.queue = $7::text
         and h.group_key = u.group_key and h.job_id = u.id
     )
-    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($7::text, f.id::text) is not null end as told from finished as f
+    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, f.id::text) is not null end as told from finished as f
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = "mail"
 -- $4 = "mail"
 -- $5 = "mail"
 -- $6 = "mail"
--- $7 = "queue_end_queue_jobs"
+-- $7 = "mail"
+-- $8 = "queue_end_queue_jobs"

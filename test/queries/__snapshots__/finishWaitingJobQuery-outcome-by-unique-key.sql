@@ -1,17 +1,20 @@
-    with free as materialized (
-      select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.kind = $2 and j.unique_key = $3 and j.cancel_reason is null and j.worker_id is null and (
+    with waiting as materialized (
+      select j.id, j.fence from "queue_jobs" as j where j.queue = $1 and j.kind = $2 and j.unique_key = $3 and j.worker_id is null and (
         j.run_at = 'infinity' or j.blockers is not null or exists (
           select from "queue_steps" as s
           where s.job_id = j.id and s.queue = j.queue and s.ended_at is null and s.error is null
             and (s.kind <> 'sleep' or s.until > statement_timestamp())
         )
       )
-      for update skip locked
+    ),
+    free as materialized (
+      select j.id from "queue_jobs" as j join waiting as w on j.id = w.id and j.fence = w.fence
+      where j.queue = $4 and j.worker_id is null and j.cancel_reason is null
+      for update of j skip locked
     ),
     finished as (
     delete from "queue_jobs" as j
-    where j.queue = $4 and j.id = any(array(select id from free))
+    where j.queue = $5 and j.id = any(array(select id from free))
     returning j.id, j.queue, j.kind, j.errors, j.attempt, j.max_attempts, j.priority, j.weight,
       j.fence, j.batch_id, j.unique_key, j.group_key, j.metadata, j.worker_id, j.created_at, j.run_at,
       j.claimed_at, j.batch_id as member_of
@@ -32,9 +35,10 @@
         statement_timestamp()
       from finished as f
     )
-    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($5::text, f.id::text) is not null end as told from finished as f
+    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($6::text, f.id::text) is not null end as told from finished as f
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = "mail"
 -- $4 = "mail"
--- $5 = "queue_end_queue_jobs"
+-- $5 = "mail"
+-- $6 = "queue_end_queue_jobs"

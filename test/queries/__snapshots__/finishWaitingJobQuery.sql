@@ -1,17 +1,20 @@
-    with free as materialized (
-      select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.id = $2::int8 and j.kind = $3 and j.cancel_reason is null and j.worker_id is null and (
+    with waiting as materialized (
+      select j.id, j.fence from "queue_jobs" as j where j.queue = $1 and j.id = $2::int8 and j.kind = $3 and j.worker_id is null and (
         j.run_at = 'infinity' or j.blockers is not null or exists (
           select from "queue_steps" as s
           where s.job_id = j.id and s.queue = j.queue and s.ended_at is null and s.error is null
             and (s.kind <> 'sleep' or s.until > statement_timestamp())
         )
       )
-      for update skip locked
+    ),
+    free as materialized (
+      select j.id from "queue_jobs" as j join waiting as w on j.id = w.id and j.fence = w.fence
+      where j.queue = $4 and j.worker_id is null and j.cancel_reason is null
+      for update of j skip locked
     ),
     finished as (
     delete from "queue_jobs" as j
-    where j.queue = $4 and j.id = any(array(select id from free))
+    where j.queue = $5 and j.id = any(array(select id from free))
     returning j.*, j.batch_id as member_of
     ),
     tallied as (
@@ -24,16 +27,17 @@
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
         priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
         claimed_at, finished_at)
-      select f.id, f.queue, f.kind, f.payload, 'completed', $5::text::jsonb, f.errors,
+      select f.id, f.queue, f.kind, f.payload, 'completed', $6::text::jsonb, f.errors,
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
         f.metadata, f.worker_id, f.created_at, case when f.run_at = 'infinity' then statement_timestamp() else f.run_at end, f.claimed_at,
         statement_timestamp()
       from finished as f
     )
-    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($6::text, f.id::text) is not null end as told from finished as f
+    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($7::text, f.id::text) is not null end as told from finished as f
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = "mail"
 -- $4 = "mail"
--- $5 = "{\"text\":\"mail\"}"
--- $6 = "queue_end_queue_jobs"
+-- $5 = "mail"
+-- $6 = "{\"text\":\"mail\"}"
+-- $7 = "queue_end_queue_jobs"

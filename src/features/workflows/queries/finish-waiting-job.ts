@@ -22,8 +22,9 @@ export interface FinishWaiting {
  * notice, are notified by the same commit. Jobs that it has enqueued go on.
  *
  * **Under concurrency.** Never waits: a row that another transaction has locked is left alone. A claim that
- * came first holds the job, which then no longer matches. One that comes later finds no job. Of two of these
- * statements one ends it.
+ * came first holds the job, which then no longer matches. One that comes later finds no job. Steps are read
+ * before the row is locked: an attempt that has ended in between has raised the fence. Of two of these
+ * statements one ends the job.
  */
 export async function finishWaitingJob(
   db: Runner,
@@ -62,10 +63,13 @@ export function finishWaitingJobQuery(
   return endHolds(tables, {
     queue,
     ctes: sql`
-    with free as materialized (
-      select j.id from ${queueJobs} as j
-      where ${isTarget(to)} and j.cancel_reason is null and ${isWaiting(tables)}
-      for update skip locked
+    with waiting as materialized (
+      select j.id, j.fence from ${queueJobs} as j where ${isTarget(to)} and ${isWaiting(tables)}
+    ),
+    free as materialized (
+      select j.id from ${queueJobs} as j join waiting as w on j.id = w.id and j.fence = w.fence
+      where j.queue = ${queue} and j.worker_id is null and j.cancel_reason is null
+      for update of j skip locked
     )`,
     change: { endsAs: { failed: sql`false`, cancelled: undefined } },
     where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,
