@@ -92,6 +92,8 @@ export class Folding implements BackgroundPart {
     try {
       await this.#underWay;
       const moved = await moveOn(db, tables, channel, 'briefly');
+      // One that has begun since may have locked what this one left.
+      await this.#underWay;
       const hadMoved = this.#hasMoved;
       this.#hasMoved = false;
       return moved || hadMoved;
