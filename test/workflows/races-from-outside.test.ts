@@ -81,6 +81,14 @@ describe('finish, while an attempt ends the wait', () => {
     expect(await stateOf()).toBe('live');
   });
 
+  test('leaves alone a job that is to be tried again, although it has not heard of all that it waited for', async () => {
+    await database.client`delete from queue_steps where name = 'answer'`;
+    await database.client`update queue_jobs set blockers = 1, attempt = 1`;
+    expect(await finish()).toBe(false);
+    await database.client`update queue_jobs set attempt = 0`;
+    expect(await finish()).toBe(true);
+  });
+
   test('does nothing when the attempt commits between its look at the steps and its lock', async () => {
     await database.client`
       create view slow_steps as select s.* from queue_steps as s where pg_advisory_xact_lock_shared(9) is not null`;
