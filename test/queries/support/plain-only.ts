@@ -104,7 +104,7 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   findOpenBatchesQuery: { refused: [], instead: 'an error' },
   findTalliedQuery: { refused: [], instead: 'an error' },
   findWaitedQuery: { refused: [], instead: 'an error' },
-  countOpenFlowsQuery: { refused: [], instead: 'an error' },
+  countOpenFlowsQuery: { refused: ['recursive'], instead: 'an error' },
   isBlockedQuery: { refused: [], instead: 'an error' },
   foldTalliesQuery: { refused: ['conditional', 'lock', 'notify', 'stable', 'target'], instead: 'an error' },
   'foldTalliesQuery, without waking': {
