@@ -81,12 +81,33 @@ describe('finish, while an attempt ends the wait', () => {
     expect(await stateOf()).toBe('live');
   });
 
-  test('leaves alone a job that is to be tried again, although it has not heard of all that it waited for', async () => {
-    await database.client`delete from queue_steps where name = 'answer'`;
-    await database.client`update queue_jobs set blockers = 1, attempt = 1`;
-    expect(await finish()).toBe(false);
-    await database.client`update queue_jobs set attempt = 0`;
-    expect(await finish()).toBe(true);
+  describe('of a job that has not heard of all that it waited for', () => {
+    beforeEach(async () => {
+      await database.client`delete from queue_steps where name = 'answer'`;
+      await database.client`
+        insert into queue_batches (id, total, pending) overriding system value values (1, 1, 1)`;
+    });
+    const waitsForBatch = async (policy: 'run' | 'detached') => {
+      await database.client`
+        insert into queue_waits (batch_id, job_id, queue, policy) values (1, 9, 'q', ${policy})`;
+      await database.client`update queue_jobs set blockers = 1`;
+    };
+
+    test('ends one that waits before it begins, until its deadline', async () => {
+      await waitsForBatch('run');
+      expect(await finish()).toBe(true);
+    });
+
+    test('leaves one alone whose attempt was given back, or which was put back to an earlier step', async () => {
+      await waitsForBatch('detached');
+      expect(await finish()).toBe(false);
+    });
+
+    test('leaves one alone that is to be tried again', async () => {
+      await waitsForBatch('detached');
+      await database.client`update queue_jobs set attempt = 1`;
+      expect(await finish()).toBe(false);
+    });
   });
 
   test('does nothing when the attempt commits between its look at the steps and its lock', async () => {
