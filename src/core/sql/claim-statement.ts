@@ -1,6 +1,6 @@
 import { type Placeholder, type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Beginners, claimedAt, isLate, wordsOf } from './claim-beginning.ts';
+import { type Beginners, beginsLater, claimedAt, NEXT_ATTEMPT, risksOf } from './claim-beginning.ts';
 import { type Band, isWhole } from './claim-order.ts';
 import { claimedColumns, claimedRows } from './claimed-job.ts';
 import { arrayText } from './fence.ts';
@@ -49,7 +49,7 @@ export interface ClaimShape {
   readonly without: boolean;
   /** Whether a band ends somewhere. */
   readonly split: boolean;
-  readonly beginning: 'all' | 'first' | 'unless late';
+  readonly beginning: 'all' | 'first' | 'unless later';
   /** Whether all of its kinds are: then no job's is asked for. */
   readonly proven: boolean;
   readonly fromGoneWorkers: boolean;
@@ -83,7 +83,7 @@ export function shapeOf(claim: Claim): ClaimShape {
     among: ids !== undefined,
     without: without !== undefined && without.length > 0,
     split: ids === undefined && !bands.every(isWhole),
-    beginning: many ? 'unless late' : beginning === undefined ? 'all' : 'first',
+    beginning: many ? 'unless later' : beginning === undefined ? 'all' : 'first',
     proven: many !== undefined && kinds.every((kind) => many.provenKinds.includes(kind)),
     fromGoneWorkers,
     heedPauses,
@@ -132,27 +132,25 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
           and ${isNotAmong(place('without'))}`
               : sql``
           }`;
-  const attempt = fromGoneWorkers
-    ? sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`
-    : sql`j.attempt + 1`;
-  const asksWords = beginning === 'unless late';
-  const words = wordsOf(attempt, proven ? sql`true` : servedKindOf(place('provenKinds')));
-  const columns = sql`j.id, ${payloadBytes} as bytes${asksWords ? sql`, ${words}` : sql``}`;
+  const attempt = fromGoneWorkers ? NEXT_ATTEMPT : sql`j.attempt + 1`;
+  const weighs = beginning === 'unless later';
+  const risks = risksOf(attempt, proven ? sql`true` : servedKindOf(place('provenKinds')));
+  const columns = sql`j.id, ${payloadBytes} as bytes${weighs ? sql`, ${risks}` : sql``}`;
   const from = among
     ? amongIds(queueJobs, columns, due, place)
     : inBands(queueJobs, shape, columns, due, place);
   const before = sql`(rows between unbounded preceding and 1 preceding)`;
-  const late = isLate(place('atMost'), before);
+  const later = beginsLater(place('atMost'), before);
   return handOver(tables, {
     ctes: sql`
     with ${onlyIfSmall ? tableSize(queueJobs) : sql``}due as (
-      select j.id, j.bytes${asksWords ? sql`, j.last, j.silent, j.proven` : sql``}
+      select j.id, j.bytes${weighs ? sql`, j.last, j.silent, j.proven` : sql``}
       from ${from}
       limit ${place('limit')}
     ),
     within as (
-      select id${asksWords ? sql`, late` : sql``} from (
-        select id, sum(bytes) over ${before} as before${asksWords ? sql`, ${late}` : sql``} from due
+      select id${weighs ? sql`, later` : sql``} from (
+        select id, sum(bytes) over ${before} as before${weighs ? sql`, ${later}` : sql``} from due
       ) as d
       where before is null or before < ${MAX_CLAIM_BYTES}::int8
     )`,

@@ -17,17 +17,17 @@
       limit $8
     ),
     within as (
-      select id, late from (
+      select id, later from (
         select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before, (last or silent > 0) and not (
           (proven and silent <= (not last)::int4) and coalesce(bool_and((proven and silent <= (not last)::int4)) over (rows between unbounded preceding and 1 preceding), true)
-          and count(*) over (rows between unbounded preceding and 1 preceding) < $9::int8) as late from due
+          and count(*) over (rows between unbounded preceding and 1 preceding) < $9::int8) as later from due
       ) as d
       where before is null or before < $10::int8
     ),
     claimed as (
     update "queue_jobs" as j
     set worker_id = $11::int8, claimed_at = greatest((array[statement_timestamp()])[case
-        when j.id in (select id from within where late) then 2 else 1
+        when j.id in (select id from within where later) then 2 else 1
       end]), attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
     where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,

@@ -11,24 +11,24 @@ export const MAX_RECORDED = 2_000;
 const SURVIVORS_EACH = 16;
 
 /** How many attempts before this one have ended without a word; 0 for a job that ends without running. */
-function withoutWord({ attempt, maxAttempts, errors }: ClaimedJob): number {
+function silentEnds({ attempt, maxAttempts, errors }: ClaimedJob): number {
   if (attempt === 1 || attempt > maxAttempts) return 0;
   return Math.max(attempt - 1 - (errors.at(-1)?.attempt ?? 0), 0);
 }
 
 /** Whether a crash must not spend the attempt before it begins. The claim says the same in SQL. */
 export function isPrecious(job: ClaimedJob): boolean {
-  return job.attempt === job.maxAttempts || withoutWord(job) > 0;
+  return job.attempt === job.maxAttempts || silentEnds(job) > 0;
 }
 
 /** An attempt whose job may be the one that killed a worker. */
 export function isAfterDeath(job: ClaimedJob): boolean {
-  return withoutWord(job) > 0;
+  return silentEnds(job) > 0;
 }
 
 /** A last attempt whose job may be the one that killed a worker: nothing must be lost with it. */
 export function isLastAfterDeath(job: ClaimedJob): boolean {
-  return job.attempt === job.maxAttempts && withoutWord(job) > 0;
+  return job.attempt === job.maxAttempts && silentEnds(job) > 0;
 }
 
 /**
@@ -39,7 +39,7 @@ export function isLastAfterDeath(job: ClaimedJob): boolean {
  * @param survivors how many last attempts after a death of its kind have ended in this process
  */
 export function mostTogether(job: ClaimedJob, survivors: number): number {
-  const deaths = withoutWord(job);
+  const deaths = silentEnds(job);
   if (deaths === 0) return MAX_RECORDED;
   const most = Math.floor(MAX_RECORDED / 8 ** (deaths - 1));
   const proven = isLastAfterDeath(job) ? Math.floor(survivors / SURVIVORS_EACH) : MAX_RECORDED;
@@ -53,7 +53,7 @@ export function mostTogether(job: ClaimedJob, survivors: number): number {
  * after such an end stands alone until enough others have ended well.
  */
 export function mostInBatch(job: ClaimedJob, maxSize: number, survivors: number): number {
-  const most = Math.floor(maxSize / 8 ** withoutWord(job));
+  const most = Math.floor(maxSize / 8 ** silentEnds(job));
   const proven = isLastAfterDeath(job) ? Math.floor(survivors / SURVIVORS_EACH) : maxSize;
   return Math.max(1, Math.min(most, proven));
 }

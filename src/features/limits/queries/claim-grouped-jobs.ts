@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { claimedAt } from '../../../core/sql/claim-beginning.ts';
+import { claimedAt, NEXT_ATTEMPT } from '../../../core/sql/claim-beginning.ts';
 import {
   type ClaimedJob,
   claimedColumns,
@@ -61,14 +61,13 @@ export async function claimGroupedJobs(
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
   const { queue, workerId, newGroups, withCosts = false } = claim;
   const taken = newGroups ? sql`taken` : sql`within`;
-  const attempt = sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`;
   return handOver(tables, {
     ctes: sql`
     with ${groupsInTurn(tables, claim)},
     ${jobsOfGroups(tables, claim)}`,
     holder: sql`${workerId}::int8`,
-    claimedAt: claimedAt(attempt, claim.beginning === undefined ? 'all' : { first: claim.beginning }),
-    set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
+    claimedAt: claimedAt(NEXT_ATTEMPT, claim.beginning === undefined ? 'all' : { first: claim.beginning }),
+    set: sql`attempt = ${NEXT_ATTEMPT}, fence = j.fence + 1, waiting_key = null`,
     where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))`,
     returning: claimedColumns(tables, withCosts),
     answer: {
