@@ -90,6 +90,9 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
       problems.push('claimed before it knew what it has lost');
   });
   worker.on('lost', ({ job }) => problems.push(`lost ${job.id}`));
+  // On a busy machine one may wait so long for a slot that it is given back.
+  const givenBack = new Map<number, number>();
+  worker.on('interrupted', ({ job }) => givenBack.set(job.id, (givenBack.get(job.id) ?? 0) + 1));
   worker.on('failed', ({ error }) => problems.push(error));
   worker.on('error', ({ error }) => problems.push(error));
   onTestFinished(() => worker.stop());
@@ -119,9 +122,14 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
   await until(async () => (await peer.client`select from queue_jobs`).length === 0, { timeoutMs: 60_000 });
   expect(problems).toEqual([]);
   expect(ran).toBe(enqueued);
+  const ended = await peer.client<{ id: string; attempt: number; claims: number; state: string }[]>`
+    select job_id as id, attempt, (fence - floor(extract(epoch from created_at) * 1000))::int as claims, state from queue_results`;
   expect(
-    await peer.client`select distinct attempt, (fence - floor(extract(epoch from created_at) * 1000))::int as claims, state from queue_results`,
-  ).toEqual([{ attempt: 1, claims: 1, state: 'completed' }]);
+    ended.filter(
+      ({ id, attempt, claims, state }) =>
+        state !== 'completed' || attempt !== 1 || claims !== 1 + (givenBack.get(Number(id)) ?? 0),
+    ),
+  ).toEqual([]);
 });
 
 test('what it has claimed while it was gone, and a peer has taken over before the answer came, is ended', {
