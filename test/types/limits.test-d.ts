@@ -2,7 +2,7 @@ import { createQueue, type LimitList, type LimitRecord, type Limits, limitsIn } 
 import * as control from 'drizzle-queue/schema/control';
 import { createControlTables, queueLimits } from 'drizzle-queue/schema/control';
 import { expectTypeOf, test } from 'vitest';
-import type { QueueFeature } from '../../src/core/worker/worker-feature.ts';
+import type { LimitingFeature } from '../../src/core/worker/limiting-feature.ts';
 import { postgresJs as db } from './databases.ts';
 
 const queue = createQueue({ limits: limitsIn(control, { mail: { concurrency: 5, groups: {} } }) });
@@ -15,7 +15,7 @@ test('only a queue that was given limits has them', () => {
 });
 
 test('limits are a feature of a queue that workers serve', () => {
-  expectTypeOf<Limits>().toExtend<QueueFeature>();
+  expectTypeOf<Limits>().toExtend<LimitingFeature>();
 });
 
 test('limitsIn takes all of its tables, under any names', () => {

@@ -7,11 +7,13 @@ import type { Queue } from '../queue/queue.ts';
 import { processName } from '../runtime.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { Database } from '../sql/executor.ts';
+import type { BackgroundFeature } from './background-feature.ts';
+import type { ContextFeature } from './context-feature.ts';
 import { checkEveryKind } from './every-kind.ts';
+import type { LimitingFeature } from './limiting-feature.ts';
 import { checkLogger, type Logger } from './log/logger.ts';
 import { type Handler, handlersByKind } from './run/handler.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
-import type { BackgroundFeature, ContextFeature, QueueFeature } from './worker-feature.ts';
 
 /** The options of every function that runs jobs. */
 export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns, THandled extends string = string> {
@@ -103,7 +105,7 @@ export interface WorkerSettings {
   readonly name: string;
   readonly log: Logger | false | undefined;
   readonly around: Around | undefined;
-  readonly limits: QueueFeature | undefined;
+  readonly limits: LimitingFeature | undefined;
   /** What adds to the contexts of handlers. */
   readonly context: ContextFeature | undefined;
   /** What works beside its jobs. */
@@ -178,7 +180,7 @@ export function workerSettings(
   checkEveryKind(options.jobs, handlers);
   const { retentionMs = WEEK_MS } = options;
   // `createQueue` has put it there, or nothing.
-  const limits = options.queue.limits as QueueFeature | undefined;
+  const limits = options.queue.limits as LimitingFeature | undefined;
   const served = servedQueues(options);
   for (const [queue, settings] of served) limits?.checkServed(queue, settings, options.handlers);
   return {

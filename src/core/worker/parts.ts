@@ -6,11 +6,15 @@ import type { Database } from '../sql/executor.ts';
 import { isDistributed } from '../sql/statement-context.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { Retries } from '../time/retries.ts';
+import type { BackgroundInWorker } from './background-feature.ts';
 import type { BackgroundPart } from './base/background.ts';
 import type { WorkerEmitter } from './base/events.ts';
-import { ClaimLoop } from './claim/claim-loop.ts';
+import { ClaimLoop, type ClaimLoopOptions } from './claim/claim-loop.ts';
 import { Sweeper } from './claim/sweeper.ts';
 import { Watch } from './claim/watch.ts';
+import type { ContextInWorker } from './context-feature.ts';
+import type { HostWorker } from './host-worker.ts';
+import type { LimitingInWorker } from './limiting-feature.ts';
 import type { WorkerSettings } from './options.ts';
 import { Listener } from './presence/listener.ts';
 import { Liveness } from './presence/liveness.ts';
@@ -22,7 +26,6 @@ import type { Statements } from './statements/statements.ts';
 import { EndNotices } from './upkeep/end-notices.ts';
 import { firstPruneWithinMs, Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
-import type { ContextInWorker, FeatureContext, FeatureParts, WorkerFeature } from './worker-feature.ts';
 
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
@@ -46,205 +49,271 @@ export interface PartsOptions {
   readonly giveUp: AbortSignal;
 }
 
-/** The parts of a registered worker, none of them running yet. */
-export interface WorkerParts {
-  readonly loops: readonly ClaimLoop[];
-  readonly liveness: Liveness;
+/**
+ * The parts of a registered worker, connected, and none of them running yet. The only place that knows all of
+ * them: what one part has to tell another goes through a function that is handed over here. None of these is
+ * called before all parts are made.
+ */
+export class WorkerParts {
+  readonly #options: PartsOptions;
+  readonly #retries = new Retries();
   readonly listener: Listener;
-  readonly requests: Requests;
+  readonly liveness: Liveness;
   /** `undefined` where none of its queues has limits. */
-  readonly limits: WorkerFeature | undefined;
+  readonly limits: LimitingInWorker | undefined;
   /** `undefined` where the queue has no workflows. */
   readonly context: ContextInWorker | undefined;
   /** What works beside the jobs. */
-  readonly features: readonly FeatureParts[];
+  readonly features: readonly BackgroundInWorker[];
+  readonly #watch: Watch;
+  readonly #sweeper: Sweeper;
+  readonly #progress: Progress;
+  readonly #endNotices: EndNotices;
+  readonly loops: readonly ClaimLoop[];
+  readonly #loopsByQueue: ReadonlyMap<string, ClaimLoop>;
+  readonly requests: Requests;
+  /** What runs beside the claims, until the worker stops. */
   readonly background: readonly BackgroundPart[];
-}
 
-/** Builds the parts of a worker and connects them; the only place that knows all of them. */
-export function buildParts(options: PartsOptions): WorkerParts {
-  const { db, statements, tables, handlers, settings, untilEmpty, workerId, events, giveUp } = options;
-  const { servedQueues, pollIntervalMs, retentionMs, listen } = settings;
-  const environment = { db, tables, workerId };
-  const kinds = [...handlers.keys()];
-  const retries = new Retries();
-  const upkeep = statements.of('upkeep');
-  const listener = new Listener({
-    db: statements.of('listening'),
-    tables,
-    listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
-    events,
-    retries,
-    onWake: (queue, othersNotify = false) => {
-      if (queue === undefined || queue === REQUESTED) {
-        requests.wake();
-        for (const part of features) part.look?.();
-        limits?.look();
-      }
-      if (queue === undefined) watch.look();
-      else loopsByQueue.get(queue)?.notify(othersNotify);
-    },
-    // Without notifications these look more often.
-    onPolling: () => {
-      requests.wake();
-      for (const part of features) part.look?.();
-      watch.look();
-    },
-    onProven: (connection) => {
-      const own = new OwnConnection(connection);
-      statements.offer(own);
-      liveness.holdSession(own);
-    },
-    onUnproven: () => liveness.expectNoSession(),
-    onPoolEnded: (error) => statements.notePoolEnded(error),
-  });
-  // A notification stays on the node that it was sent on, so on Citus a worker asks as if it heard none.
-  const hearing = isDistributed(tables) ? { listening: false } : listener;
-  const liveness: Liveness = new Liveness({
-    ...settings,
-    db: statements.of('heartbeat'),
-    deadlines: statements.deadlines,
-    tables,
-    workerId,
-    queues: [...servedQueues.keys()],
-    kinds,
-    events,
-    onSilence: () => {
-      for (const loop of loops) loop.forsake();
-    },
-    hasJobs: () => loops.some(({ attempts }) => attempts.size > 0),
-    onDeclaredGone: async () => {
-      limits?.noteGone();
-      await Promise.all(loops.map((loop) => loop.holdings.endLost()));
-    },
-    onOthersGone: () => {
-      for (const loop of loops) loop.sweepSoon();
-      limits?.askSoon();
-    },
-    onOtherServer: () => {
-      for (const loop of loops) loop.noteOtherServer();
-    },
-    onReturn: () => {
-      retries.now();
-      limits?.askSoon();
-      for (const loop of loops) loop.goOn();
-    },
-  });
-  const worker: FeatureContext = {
-    statements,
-    tables,
-    workerId,
-    servedQueues,
-    kinds,
-    events,
-    wake: (queue) => loopsByQueue.get(queue)?.wake(),
-    listener: hearing,
-    retries,
-    untilEmpty,
-  };
-  const limits = settings.limits?.forWorker(worker);
-  const context = settings.context?.forWorker(worker);
-  const features = settings.features.map((feature) => feature.forWorker(worker));
-  const watch = new Watch({
-    runner: statements.of('sweeps', { prepared: true }),
-    tables,
-    kinds,
-    intervalMs: () => (hearing.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
-    events,
-  });
-  // A worker that polls rarely can sweep rarely.
-  const pollingSweepMs = Math.min(Math.max(POLLING_SWEEP_MS, pollIntervalMs), LISTENING_SWEEP_MS);
-  const sweeper = new Sweeper({
-    runner: statements.of('sweeps', { prepared: true }),
-    tables,
-    workerId,
-    idleMs: () => (hearing.listening ? LISTENING_SWEEP_MS : pollingSweepMs),
-    crew: () => liveness.crew,
-    events,
-    retries,
-  });
-  const progress = new Progress({ db: upkeep, tables }, events);
-  const endNotices = new EndNotices({ db: upkeep, tables, events });
-  const heeding = features.filter(({ noteEnd }) => noteEnd !== undefined);
-  const noteEnd = (ended: EndedAttempt) => {
-    for (const part of heeding) part.noteEnd?.(ended);
-  };
-  const claims = statements.of('claims', { prepared: true });
-  const settlements = statements.of('settlements', { prepared: true });
-  const questions = statements.of('settlements');
-  const loops: readonly ClaimLoop[] = [...servedQueues].map(
-    ([queue, { concurrency, agingMs }]) =>
-      new ClaimLoop({
-        environment: {
-          ...environment,
-          around: settings.around,
-          added: context?.added,
-          inContext: options.inContext,
-          showsJobs: () => events.showsJobs,
-          onBegin: ({ job }) => events.emit('began', { job }),
-          onProgress: (attempt, value) => progress.report(attempt, value),
-          onJobEnd: (job) => {
-            endNotices.note(job);
-            context?.noteEnd(job);
-          },
-          onEnd: heeding.length === 0 ? undefined : noteEnd,
-        },
-        claims,
-        settlements,
-        questions,
-        isCutOff: () => liveness.isCutOff,
-        queue,
-        kinds,
-        handlers,
-        concurrency,
-        groups: limits?.groupsOf(queue),
-        agingMs,
-        gate: limits?.gateOf(queue),
-        pollIntervalMs,
-        events,
-        watch: untilEmpty ? undefined : watch,
-        sweeper,
-        retries,
-        giveUp,
-      }),
-  );
-  sweeper.serve(loops.flatMap(({ lanes }) => lanes.all));
-  if (untilEmpty) liveness.expectNoSession();
-  const loopsByQueue = new Map(loops.map((loop) => [loop.queue, loop]));
-  const requests = new Requests({
-    db: statements.of('requests'),
-    tables,
-    workerId,
-    loops,
-    listener: hearing,
-    events,
-    retries,
-  });
-  const ofResults = new Pruning({
-    prune: (limit) => pruneResults(upkeep, tables, { retentionMs, limit }),
-    what: 'results',
-    firstWithinMs: firstPruneWithinMs(untilEmpty),
-    events,
-  });
-  return {
-    loops,
-    liveness,
-    listener,
-    requests,
-    limits,
-    context,
-    features,
-    background: [
-      liveness,
-      requests,
-      progress,
-      endNotices,
-      ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
-      ...(limits?.background ?? []),
-      ...(context?.background ?? []),
-      ...features.flatMap(({ background }) => background),
+  constructor(options: PartsOptions) {
+    this.#options = options;
+    const { statements, tables, events, settings, untilEmpty } = options;
+    const db = statements.of('upkeep');
+    this.listener = this.#makeListener();
+    this.liveness = this.#makeLiveness();
+    const host = this.#host();
+    this.limits = settings.limits?.forWorker(host);
+    this.context = settings.context?.forWorker(host);
+    this.features = settings.features.map((feature) => feature.forWorker(host));
+    this.#watch = this.#makeWatch();
+    this.#sweeper = this.#makeSweeper();
+    this.#progress = new Progress({ db, tables }, events);
+    this.#endNotices = new EndNotices({ db, tables, events });
+    this.loops = this.#makeLoops();
+    this.#loopsByQueue = new Map(this.loops.map((loop) => [loop.queue, loop]));
+    this.#sweeper.serve(this.loops.flatMap(({ lanes }) => lanes.all));
+    if (untilEmpty) this.liveness.expectNoSession();
+    this.requests = this.#makeRequests();
+    this.background = this.#inBackground();
+  }
+
+  /**
+   * Whether notifications arrive. Each stays on the node that it was sent on, so on Citus a worker asks as if
+   * it heard none.
+   */
+  get #hearing(): Pick<Listener, 'listening'> {
+    return isDistributed(this.#options.tables) ? { listening: false } : this.listener;
+  }
+
+  #makeListener(): Listener {
+    const { db, statements, tables, settings, untilEmpty, events } = this.#options;
+    return new Listener({
+      db: statements.of('listening'),
+      tables,
+      listen: settings.listen && !untilEmpty ? listenOrPoll(db) : undefined,
+      events,
+      retries: this.#retries,
+      onWake: (queue, othersNotify = false) => this.#wake(queue, othersNotify),
+      // Without notifications these look more often.
+      onPolling: () => {
+        this.requests.wake();
+        for (const part of this.features) part.look?.();
+        this.#watch.look();
+      },
+      onProven: (connection) => {
+        const own = new OwnConnection(connection);
+        statements.offer(own);
+        this.liveness.holdSession(own);
+      },
+      onUnproven: () => this.liveness.expectNoSession(),
+      onPoolEnded: (error) => statements.notePoolEnded(error),
+    });
+  }
+
+  /** @param queue without it, of all: notifications may have been missed */
+  #wake(queue: string | undefined, othersNotify: boolean): void {
+    if (queue === undefined || queue === REQUESTED) {
+      this.requests.wake();
+      for (const part of this.features) part.look?.();
+      this.limits?.look();
+    }
+    if (queue === undefined) this.#watch.look();
+    else this.#loopsByQueue.get(queue)?.notify(othersNotify);
+  }
+
+  #makeLiveness(): Liveness {
+    const { statements, tables, settings, handlers, workerId, events } = this.#options;
+    return new Liveness({
+      ...settings,
+      db: statements.of('heartbeat'),
+      deadlines: statements.deadlines,
+      tables,
+      workerId,
+      queues: [...settings.servedQueues.keys()],
+      kinds: [...handlers.keys()],
+      events,
+      onSilence: () => {
+        for (const loop of this.loops) loop.forsake();
+      },
+      hasJobs: () => this.loops.some(({ attempts }) => attempts.size > 0),
+      onDeclaredGone: async () => {
+        this.limits?.noteGone();
+        await Promise.all(this.loops.map((loop) => loop.holdings.endLost()));
+      },
+      onOthersGone: () => {
+        for (const loop of this.loops) loop.sweepSoon();
+        this.limits?.askSoon();
+      },
+      onOtherServer: () => {
+        for (const loop of this.loops) loop.noteOtherServer();
+      },
+      onReturn: () => {
+        this.#retries.now();
+        this.limits?.askSoon();
+        for (const loop of this.loops) loop.goOn();
+      },
+    });
+  }
+
+  /** The worker, as its features see it. */
+  #host(): HostWorker {
+    const { statements, tables, settings, handlers, untilEmpty, workerId, events } = this.#options;
+    return {
+      statements,
+      tables,
+      workerId,
+      servedQueues: settings.servedQueues,
+      kinds: [...handlers.keys()],
+      events,
+      wake: (queue) => this.#loopsByQueue.get(queue)?.wake(),
+      listener: this.#hearing,
+      retries: this.#retries,
+      untilEmpty,
+    };
+  }
+
+  #makeWatch(): Watch {
+    const { statements, tables, settings, handlers, events } = this.#options;
+    const { pollIntervalMs } = settings;
+    const hearing = this.#hearing;
+    return new Watch({
+      runner: statements.of('sweeps', { prepared: true }),
+      tables,
+      kinds: [...handlers.keys()],
+      intervalMs: () => (hearing.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
+      events,
+    });
+  }
+
+  #makeSweeper(): Sweeper {
+    const { statements, tables, settings, workerId, events } = this.#options;
+    const hearing = this.#hearing;
+    // A worker that polls rarely can sweep rarely.
+    const pollingMs = Math.min(Math.max(POLLING_SWEEP_MS, settings.pollIntervalMs), LISTENING_SWEEP_MS);
+    return new Sweeper({
+      runner: statements.of('sweeps', { prepared: true }),
+      tables,
+      workerId,
+      idleMs: () => (hearing.listening ? LISTENING_SWEEP_MS : pollingMs),
+      crew: () => this.liveness.crew,
+      events,
+      retries: this.#retries,
+    });
+  }
+
+  #makeLoops(): ClaimLoop[] {
+    const { statements, settings, handlers, untilEmpty, events, giveUp } = this.#options;
+    const shared = {
+      environment: this.#environment(),
+      claims: statements.of('claims', { prepared: true }),
+      settlements: statements.of('settlements', { prepared: true }),
+      questions: statements.of('settlements'),
+      isCutOff: () => this.liveness.isCutOff,
+      kinds: [...handlers.keys()],
+      handlers,
+      pollIntervalMs: settings.pollIntervalMs,
+      events,
+      watch: untilEmpty ? undefined : this.#watch,
+      sweeper: this.#sweeper,
+      retries: this.#retries,
+      giveUp,
+    };
+    return [...settings.servedQueues].map(
+      ([queue, { concurrency, agingMs }]) =>
+        new ClaimLoop({
+          ...shared,
+          queue,
+          concurrency,
+          agingMs,
+          groups: this.limits?.groupsOf(queue),
+          gate: this.limits?.gateOf(queue),
+        }),
+    );
+  }
+
+  /** What the attempts of all queues work with, and whom they tell. */
+  #environment(): ClaimLoopOptions['environment'] {
+    const { db, tables, workerId, settings, events, inContext } = this.#options;
+    const counting = this.features.filter(({ noteAttempt }) => noteAttempt !== undefined);
+    const onEnd = (ended: EndedAttempt) => {
+      for (const part of counting) part.noteAttempt?.(ended);
+    };
+    return {
+      db,
+      tables,
+      workerId,
+      around: settings.around,
+      added: this.context?.added,
+      inContext,
+      showsJobs: () => events.showsJobs,
+      onBegin: ({ job }) => events.emit('began', { job }),
+      onProgress: (attempt, value) => this.#progress.report(attempt, value),
+      onJobEnd: (job) => {
+        this.#endNotices.note(job);
+        this.context?.noteLeft(job);
+      },
+      onEnd: counting.length === 0 ? undefined : onEnd,
+    };
+  }
+
+  #makeRequests(): Requests {
+    const { statements, tables, workerId, events } = this.#options;
+    return new Requests({
+      db: statements.of('requests'),
+      tables,
+      workerId,
+      loops: this.loops,
+      listener: this.#hearing,
+      events,
+      retries: this.#retries,
+    });
+  }
+
+  #makePruning(): Pruning {
+    const { statements, tables, settings, untilEmpty, events } = this.#options;
+    const { retentionMs } = settings;
+    const db = statements.of('upkeep');
+    return new Pruning({
+      prune: (limit) => pruneResults(db, tables, { retentionMs, limit }),
+      what: 'results',
+      firstWithinMs: firstPruneWithinMs(untilEmpty),
+      events,
+    });
+  }
+
+  #inBackground(): BackgroundPart[] {
+    const { settings, untilEmpty } = this.#options;
+    return [
+      this.liveness,
+      this.requests,
+      this.#progress,
+      this.#endNotices,
+      ...(settings.retentionMs === Number.POSITIVE_INFINITY ? [] : [this.#makePruning()]),
+      ...(this.limits?.background ?? []),
+      ...(this.context?.background ?? []),
+      ...this.features.flatMap(({ background }) => background),
       // A worker that ends when its queues are empty waits for nothing.
-      ...(untilEmpty ? [] : [watch, sweeper, listener]),
-    ],
-  };
+      ...(untilEmpty ? [] : [this.#watch, this.#sweeper, this.listener]),
+    ];
+  }
 }

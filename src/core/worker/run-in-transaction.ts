@@ -17,12 +17,12 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { Holder } from '../sql/fence.ts';
+import type { ContextFeature } from './context-feature.ts';
 import { Attempt, type AttemptEnvironment } from './run/attempt.ts';
 import { executeJob } from './run/execute-job.ts';
 import type { Handler } from './run/handler.ts';
 import type { Settlement } from './settle/settlement.ts';
 import { transitionOf } from './settle/transition-of.ts';
-import type { ContextFeature } from './worker-feature.ts';
 
 /** The job that {@link runNext} has run, and how its attempt ended. */
 export interface RanJob {

@@ -29,7 +29,8 @@ const OPTIONS = namesOf<RunNextOptions<unknown>>({
 
 export type { RanJob } from './run-in-transaction.ts';
 
-import type { ContextFeature, QueueFeature } from './worker-feature.ts';
+import type { ContextFeature } from './context-feature.ts';
+import type { LimitingFeature } from './limiting-feature.ts';
 
 /**
  * Runs one due job in one transaction, which holds the job's row lock for as long as the handler runs;
@@ -64,7 +65,7 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   for (const queue of queues as readonly string[]) {
     checkText('runNext: the name of a queue', queue, MAX_NAME_BYTES);
     // `createQueue` has put it there, or nothing.
-    (options.queue.limits as QueueFeature | undefined)?.checkRunNext(queue);
+    (options.queue.limits as LimitingFeature | undefined)?.checkRunNext(queue);
   }
   // Drizzle hands over its own transaction type, which is what the handlers were typed for.
   const byKind = handlers as unknown as ReadonlyMap<string, Handler>;

@@ -21,7 +21,7 @@ import {
   type WorkerSettings,
   workerSettings,
 } from './options.ts';
-import { buildParts, type WorkerParts } from './parts.ts';
+import { WorkerParts } from './parts.ts';
 import { checkNode, reached, registered } from './reached.ts';
 import { type Handler, handlersByKind } from './run/handler.ts';
 import { NoAnswerError } from './statements/no-answer-error.ts';
@@ -210,7 +210,7 @@ export class Worker {
     const workerId = await this.#answered(register);
     // The stop did not wait for this answer: else peers would declare this worker gone after a while.
     if (this.#state === 'stopped') await this.#unregister(tables, workerId);
-    const parts = buildParts({
+    const parts = new WorkerParts({
       db: this.#db,
       statements: this.#statements,
       tables,

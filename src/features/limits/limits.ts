@@ -11,9 +11,9 @@ import type { Executor } from '../../core/sql/executor.ts';
 import type { FeatureTables } from '../../core/sql/feature-tables.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
 import { isDistributed } from '../../core/sql/statement-context.ts';
+import type { HostWorker } from '../../core/worker/host-worker.ts';
 import type { Handler } from '../../core/worker/run/handler.ts';
 import type { ServedQueue } from '../../core/worker/served-queues.ts';
-import type { FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
 import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
@@ -197,13 +197,13 @@ export class Limits {
     return this.declared.has(queue);
   }
 
-  /** @internal See `QueueFeature` of the worker. */
+  /** @internal See `LimitingFeature` of the worker. */
   checkServed(queue: string, served: ServedQueue, handlers: readonly Handler<never>[]): void {
     const limits = this.declared.get(queue);
     if (limits !== undefined) checkServed(queue, limits, served, handlers);
   }
 
-  /** @internal See `QueueFeature` of the worker. */
+  /** @internal See `LimitingFeature` of the worker. */
   checkRunNext(queue: string): void {
     if (!this.has(queue)) return;
     throw new QueueError(
@@ -212,21 +212,21 @@ export class Limits {
     );
   }
 
-  /** @internal See `QueueFeature` of the worker. */
+  /** @internal See `LimitingFeature` of the worker. */
   tablesFor(queues: readonly string[]): FeatureTables | undefined {
     if (!queues.some((queue) => this.has(queue))) return undefined;
     return { tables: this.limitTables, entry: CONTROL_ENTRY, privileges: WORKER };
   }
 
-  /** @internal See `QueueFeature` of the worker. */
+  /** @internal See `LimitingFeature` of the worker. */
   checkServer(queues: readonly string[], known: QueueTables): void {
     const grouped = queues.find((queue) => this.isGrouped(queue));
     if (grouped === undefined || !isDistributed(known)) return;
     throw new QueueError(`${groupsOnCitus(grouped)}. ${WITHOUT_GROUPS}`);
   }
 
-  /** @internal See `QueueFeature` of the worker. */
-  forWorker(worker: FeatureContext) {
+  /** @internal See `LimitingFeature` of the worker. */
+  forWorker(worker: HostWorker) {
     return limitsOfWorker({ tables: this.limitTables, declared: this.declared }, worker);
   }
 

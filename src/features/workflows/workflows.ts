@@ -21,9 +21,10 @@ import type { JobLine } from '../../core/sql/job-line.ts';
 import type { JobScope } from '../../core/sql/job-scope.ts';
 import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { Retries } from '../../core/time/retries.ts';
+import type { ContextFeature, ContextInWorker } from '../../core/worker/context-feature.ts';
+import type { HostWorker } from '../../core/worker/host-worker.ts';
 import type { AddedContext } from '../../core/worker/run/added-context.ts';
 import type { CompleteArguments } from '../../core/worker/run/handler.ts';
-import type { ContextFeature, ContextInWorker, FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
 import {
   type BatchEntries,
@@ -537,7 +538,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   }
 
   /** @internal */
-  forWorker({ statements, tables, events, wake }: FeatureContext): ContextInWorker {
+  forWorker({ statements, tables, events, wake }: HostWorker): ContextInWorker {
     const all = this.#all(tables);
     const retries = new Retries();
     const questions = statements.of('settlements');
@@ -570,7 +571,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     return {
       added,
       background: [new StepPruning(upkeep, all, events), folding, recounting],
-      noteEnd: ({ batchId }) => {
+      noteLeft: ({ batchId }) => {
         if (batchId !== undefined) folding.note(batchId);
       },
       moveOn: () => folding.moveOn(),

@@ -3,20 +3,35 @@ import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import { Turn } from '../base/turn.ts';
-import type { Attempt } from '../run/attempt.ts';
+import { Attempt, type AttemptEnvironment } from '../run/attempt.ts';
+import type { Handler } from '../run/handler.ts';
 import type { Conclusion } from '../settle/conclude.ts';
-import { Endings } from '../settle/endings.ts';
+import { Endings, type EndingsOptions } from '../settle/endings.ts';
 import type { Leftovers } from '../settle/leftovers.ts';
-import type { AttemptsOptions } from './attempts-options.ts';
 import { type Batches, batchesOf } from './batches.ts';
-import { Beginnings, REFUSED_MS } from './beginnings.ts';
+import { Beginnings, type BeginningsOptions, REFUSED_MS } from './beginnings.ts';
 import { Demand } from './demand.ts';
 import { Executions } from './executions.ts';
+import type { Gate } from './gate.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { NO_RUNS, type Runs } from './runs.ts';
-import { toAttempts } from './to-attempts.ts';
 import { Waiting } from './waiting.ts';
+
+/** What the attempts of one queue work with. */
+export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions, 'tables'> {
+  readonly environment: AttemptEnvironment;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly concurrency: number;
+  /** Whether peers may take this worker for gone. Then nothing begins. */
+  readonly isCutOff: () => boolean;
+  /** Where its jobs run one after the other. @default they do not */
+  readonly runs?: Runs | undefined;
+  /** `undefined` where a job begins as soon as a slot is free. */
+  readonly gate?: Gate | undefined;
+  /** Called when a slot is free, or an outcome is written. */
+  readonly onChange: () => void;
+}
 
 /** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */
 export class Attempts {
@@ -39,24 +54,23 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
-    const { tables } = options.environment;
-    const onChange = () => this.#proceed();
-    const endings = new Endings(options, {
+    const { environment, runs = NO_RUNS } = options;
+    const given = { ...options, tables: environment.tables };
+    this.#runs = runs;
+    this.#endings = new Endings(options, {
       onConcluded: (attempt, conclusion) => this.#noteConcluded(attempt, conclusion),
       onGivenBack: () => this.#announceChange(),
     });
-    const beginnings = new Beginnings({ ...options, tables });
-    const runs = options.runs ?? NO_RUNS;
-    const shared = { ...options, tables, endings, prefetch: this.#prefetch, beginnings, runs, onChange };
-    this.#executions = new Executions({ ...shared, onEnd: (...ended) => this.#noteEnd(...ended) });
+    this.#beginnings = new Beginnings(given);
+    const onChange = () => this.#proceed();
+    const [endings, beginnings, prefetch] = [this.#endings, this.#beginnings, this.#prefetch];
+    const parts = { ...given, runs, endings, beginnings, prefetch, onChange };
+    this.#executions = new Executions({ ...parts, onEnd: (...ended) => this.#noteEnd(...ended) });
     const { running } = this.#executions;
-    this.#batches = batchesOf({ ...shared, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
-    this.#endings = endings;
-    this.#beginnings = beginnings;
-    this.#runs = runs;
-    const parts = { ...shared, running, batches: this.#batches };
-    this.#waiting = new Waiting(parts);
-    this.#demand = new Demand({ ...parts, waiting: this.#waiting });
+    const batches = batchesOf({ ...parts, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
+    this.#batches = batches;
+    this.#waiting = new Waiting({ ...parts, batches });
+    this.#demand = new Demand({ ...parts, batches, running, waiting: this.#waiting });
   }
 
   get size(): number {
@@ -286,4 +300,17 @@ export class Attempts {
   #announceChange(): void {
     if (this.size === 0 || this.demand > 0) this.#options.onChange();
   }
+}
+
+/** The attempts of claimed jobs, in their order. @throws TypeError for a kind that no claim asks for */
+function toAttempts(
+  jobs: readonly ClaimedJob[],
+  handlers: ReadonlyMap<string, Handler>,
+  environment: AttemptEnvironment,
+): Attempt[] {
+  return jobs.map((job) => {
+    const handler = handlers.get(job.kind);
+    if (handler === undefined) throw new TypeError(`No handler for a claimed job of kind '${job.kind}'`);
+    return new Attempt(job, handler, environment);
+  });
 }

@@ -113,7 +113,7 @@ export class Beginnings {
   }
 
   /** An attempt has ended, and the worker lives. */
-  noteEnd({ job }: Attempt): void {
+  noteSurvived({ job }: Attempt): void {
     const survivors = this.#survivors.get(job.kind);
     const standsAlone = isLastAfterDeath(job);
     if (survivors === undefined || standsAlone) {

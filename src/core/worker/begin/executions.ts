@@ -10,7 +10,7 @@ import type { Prefetch } from './prefetch.ts';
 export interface ExecutionsOptions {
   readonly endings: Pick<Endings, 'conclude'>;
   readonly prefetch: Pick<Prefetch, 'note'>;
-  readonly beginnings: Pick<Beginnings, 'noteEnd'>;
+  readonly beginnings: Pick<Beginnings, 'noteSurvived'>;
   /** `undefined` where a job begins as soon as a slot is free. */
   readonly gate?: Gate | undefined;
   /** Called when a handler has ended. */
@@ -52,7 +52,7 @@ export class Executions {
     this.running.delete(attempt);
     gate?.end(attempt.job.kind);
     prefetch.note(durationMs);
-    beginnings.noteEnd(attempt);
+    beginnings.noteSurvived(attempt);
     onEnd(attempt, outcome);
   }
 }

@@ -1,10 +1,17 @@
+import type { Runner } from '../../sql/executor.ts';
+import type { Holder } from '../../sql/fence.ts';
 import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
-import type { Attempts } from '../begin/attempts.ts';
-import { attemptsOf } from './attempts-of.ts';
+import type { Retries } from '../../time/retries.ts';
+import type { WorkerEmitter } from '../base/events.ts';
+import { Attempts } from '../begin/attempts.ts';
+import type { Gate } from '../begin/gate.ts';
+import type { AttemptEnvironment } from '../run/attempt.ts';
+import type { Handler } from '../run/handler.ts';
+import { Settler } from '../settle/settle.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 import { Bell, type Rung } from './bell.ts';
 import type { ClaimGroups, GroupClaims } from './claim-groups.ts';
-import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { ClaimTries } from './claim-tries.ts';
 import { Claims, type QueueClaims } from './claims.ts';
 import { Holdings } from './holdings.ts';
@@ -12,9 +19,40 @@ import { HotPolling } from './hot-polling.ts';
 import { Lanes } from './lanes.ts';
 import { type Next, Pace } from './pace.ts';
 import type { SetAside } from './set-aside.ts';
-import type { IdleQueue } from './watch.ts';
+import type { Sweeper } from './sweeper.ts';
+import type { IdleQueue, Watch } from './watch.ts';
 
 const MAX_ERROR_PAUSE_MS = 5_000;
+
+/** What the loop of one queue works with. */
+export interface ClaimLoopOptions {
+  readonly environment: AttemptEnvironment & { readonly workerId: number };
+  /** Runs the claims, and what begins jobs. */
+  readonly claims: WorkerRunner;
+  readonly settlements: WorkerRunner;
+  /** Runs what is seldom asked: what is still held, and what became of a job. */
+  readonly questions: Runner;
+  /** Whether peers may take this worker for gone: until it has an answer, nothing is claimed or begins. */
+  readonly isCutOff: () => boolean;
+  readonly queue: string;
+  readonly kinds: readonly string[];
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly concurrency: number;
+  /** Where its jobs are in groups. */
+  readonly groups?: ClaimGroups | undefined;
+  /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
+  readonly agingMs: number | undefined;
+  /** `undefined` where a job begins as soon as a slot is free. */
+  readonly gate: Gate | undefined;
+  readonly pollIntervalMs: number;
+  readonly events: WorkerEmitter;
+  /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */
+  readonly watch: Watch | undefined;
+  readonly sweeper: Sweeper;
+  readonly retries: Retries;
+  /** Aborted when settling must no longer be repeated. */
+  readonly giveUp: AbortSignal;
+}
 
 /**
  * One queue in one process: claims as many due jobs as its attempts have use for, in one loop for all slots,
@@ -49,64 +87,20 @@ export class ClaimLoop implements IdleQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, claims, queue, groups, gate, watch, pollIntervalMs } = options;
-    const { workerId } = environment;
-    const holder = { queue, workerId };
-    this.#tries = new ClaimTries({
-      ...options,
-      ...environment,
-      // Those of its group would not wait for it.
-      mayPark: groups?.keepPlaces !== true,
-      onAccepted: (job) => this.lanes.expectAgain(job, undefined, watch),
-    });
+    const { sweeper, kinds, groups, gate, watch, pollIntervalMs } = options;
+    this.#tries = this.#makeTries();
     // Claims of groups pass nothing over.
-    this.lanes = new Lanes(this, options.sweeper, groups === undefined ? options.kinds : [], gate?.kinds);
-    this.#groupClaims = groups?.claims({
-      ...options,
-      runner: claims,
-      workerId,
-      attempts: () => this.attempts,
-      tries: this.#tries,
-    });
-    const lanes = this.lanes.all;
-    this.#claims =
-      this.#groupClaims ??
-      new Claims({
-        ...environment,
-        runner: claims,
-        queue,
-        lanes,
-        withCosts: gate?.countsCosts,
-        tries: this.#tries,
-      });
+    this.lanes = new Lanes(this, sweeper, groups === undefined ? kinds : [], gate?.kinds);
+    this.#groupClaims = this.#makeGroupClaims();
+    this.#claims = this.#groupClaims ?? this.#makeClaims();
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
-    this.attempts = attemptsOf(options, {
-      onChange: () => {
-        this.#changes.signal();
-        this.#lookAfterLast();
-        // The end of a job may let another one of its group begin.
-        if (groups !== undefined) this.wake();
-      },
-      onPutBack: (job, delayMs) => {
-        if (!this.#stopping.signal.aborted) this.lanes.expectAgain(job, delayMs, watch);
-      },
-    });
+    this.attempts = this.#makeAttempts();
     gate?.serve(this.attempts, () => {
       this.#changes.signal();
       if (this.#claims.hasNewRoom) this.wake();
     });
-    this.holdings = new Holdings({
-      ...options,
-      ...environment,
-      db: options.questions,
-      holder,
-      attempts: this.attempts,
-      onDue: () => {
-        this.#changes.signal();
-        this.wake();
-      },
-    });
+    this.holdings = this.#makeHoldings();
   }
 
   get queue(): string {
@@ -304,5 +298,84 @@ export class ClaimLoop implements IdleQueue {
   #announceIdle(): void {
     if (!this.#announced) this.#options.events.emit('idle', { queue: this.queue });
     this.#announced = true;
+  }
+
+  get #holder(): Holder & { readonly workerId: number } {
+    return { queue: this.queue, workerId: this.#options.environment.workerId };
+  }
+
+  /** What is tried when a claim is refused. */
+  #makeTries(): ClaimTries {
+    const { environment, groups, watch } = this.#options;
+    return new ClaimTries({
+      ...this.#options,
+      ...environment,
+      // Those of its group would not wait for it.
+      mayPark: groups?.keepPlaces !== true,
+      onAccepted: (job) => this.lanes.expectAgain(job, undefined, watch),
+    });
+  }
+
+  #makeGroupClaims(): GroupClaims | undefined {
+    const { environment, claims, groups } = this.#options;
+    return groups?.claims({
+      ...this.#options,
+      runner: claims,
+      workerId: environment.workerId,
+      attempts: () => this.attempts,
+      tries: this.#tries,
+    });
+  }
+
+  #makeClaims(): Claims {
+    const { environment, claims, queue, gate } = this.#options;
+    return new Claims({
+      ...environment,
+      runner: claims,
+      queue,
+      lanes: this.lanes.all,
+      withCosts: gate?.countsCosts,
+      tries: this.#tries,
+    });
+  }
+
+  /** What becomes of the jobs that it claims. */
+  #makeAttempts(): Attempts {
+    const { environment, claims, settlements, questions, groups, watch } = this.#options;
+    const holder = this.#holder;
+    return new Attempts({
+      ...this.#options,
+      runner: claims,
+      runs: groups?.runs,
+      handlerHolds: groups?.handlerHolds({ ...this.#options, db: questions, holder }),
+      // A drain has to end.
+      persistent: watch !== undefined,
+      holder,
+      settler: new Settler({ ...this.#options, ...environment, db: settlements, holder }),
+      onChange: () => {
+        this.#changes.signal();
+        this.#lookAfterLast();
+        // The end of a job may let another one of its group begin.
+        if (groups !== undefined) this.wake();
+      },
+      onPutBack: (job, delayMs) => {
+        if (!this.#stopping.signal.aborted) this.lanes.expectAgain(job, delayMs, watch);
+      },
+    });
+  }
+
+  #makeHoldings(): Holdings {
+    const { environment, questions } = this.#options;
+    return new Holdings({
+      ...this.#options,
+      ...environment,
+      db: questions,
+      holder: this.#holder,
+      attempts: this.attempts,
+      onDue: () => {
+        this.#changes.signal();
+        this.wake();
+      },
+    });
   }
 }

@@ -1,5 +1,5 @@
+import type { BackgroundFeature } from '../../../core/worker/background-feature.ts';
 import { firstPruneWithinMs, Pruning } from '../../../core/worker/upkeep/prune.ts';
-import type { BackgroundFeature } from '../../../core/worker/worker-feature.ts';
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { ControlTables } from '../../control/index.ts';
 import { pruneKeys } from '../queries/prune-keys.ts';

@@ -1,5 +1,6 @@
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
-import type { FeatureContext, WorkerFeature } from '../../../core/worker/worker-feature.ts';
+import type { HostWorker } from '../../../core/worker/host-worker.ts';
+import type { LimitingInWorker } from '../../../core/worker/limiting-feature.ts';
 import { isGrouped } from '../settings/limit-settings.ts';
 import { GroupUpkeep } from './group-upkeep.ts';
 import { GroupedWork } from './grouped-work.ts';
@@ -7,20 +8,20 @@ import type { Leases } from './leases.ts';
 import { type DeclaredLimits, leasesOf } from './leases-of.ts';
 
 /** The limits of a worker; `undefined` where none of its queues has any. */
-export function limitsOfWorker(limits: DeclaredLimits, worker: FeatureContext): WorkerFeature | undefined {
+export function limitsOfWorker(limits: DeclaredLimits, worker: HostWorker): LimitingInWorker | undefined {
   const leases = leasesOf({ ...worker, db: worker.statements.of('limits'), limits });
   return leases && new LimitsOfWorker(limits, leases, worker);
 }
 
 /** Leases of what queues and kinds may use, and the upkeep of groups. */
-class LimitsOfWorker implements WorkerFeature {
+class LimitsOfWorker implements LimitingInWorker {
   readonly ready: Promise<unknown>;
   readonly settled: Promise<unknown> | undefined;
   readonly background: readonly BackgroundPart[];
   readonly #leases: Leases;
   readonly #groups: ReadonlyMap<string, GroupedWork>;
 
-  constructor({ tables: limitTables, declared }: DeclaredLimits, leases: Leases, worker: FeatureContext) {
+  constructor({ tables: limitTables, declared }: DeclaredLimits, leases: Leases, worker: HostWorker) {
     const { statements, servedQueues, events, wake } = worker;
     const tables = { ...worker.tables, ...limitTables };
     const grouped = [...servedQueues.keys()].flatMap((queue) => {

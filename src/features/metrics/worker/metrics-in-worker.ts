@@ -1,5 +1,5 @@
+import type { BackgroundFeature } from '../../../core/worker/background-feature.ts';
 import { Pruning } from '../../../core/worker/upkeep/prune.ts';
-import type { BackgroundFeature } from '../../../core/worker/worker-feature.ts';
 import { pruneMetrics } from '../queries/prune-metrics.ts';
 import type { MetricsTables } from '../schema/index.ts';
 import { METRICS_ENTRY } from '../sql/metrics-entry.ts';
@@ -24,7 +24,7 @@ export function metricsInWorker(queueMetrics: MetricsTables['queueMetrics']): Ba
       });
       return {
         background: [reporting, new Folding({ db, known, events }), pruning],
-        noteEnd: (ended) => reporting.note(ended),
+        noteAttempt: (ended) => reporting.note(ended),
         write: () => reporting.write(),
       };
     },

@@ -1,7 +1,7 @@
 import { checkObject } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
 import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
-import type { BackgroundFeature } from '../../../core/worker/worker-feature.ts';
+import type { BackgroundFeature } from '../../../core/worker/background-feature.ts';
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { ScheduleDefinition } from '../define-schedule.ts';
 import type { Schedules } from '../schedules.ts';

@@ -1,0 +1,24 @@
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Retries } from '../time/retries.ts';
+import type { WorkerEmitter } from './base/events.ts';
+import type { Listener } from './presence/listener.ts';
+import type { ServedQueue } from './served-queues.ts';
+import type { Statements } from './statements/statements.ts';
+
+/** The worker in which a feature runs. */
+export interface HostWorker {
+  readonly statements: Pick<Statements, 'of'>;
+  /** With what is known of the server. */
+  readonly tables: QueueTables;
+  readonly workerId: number;
+  readonly servedQueues: ReadonlyMap<string, ServedQueue>;
+  readonly kinds: readonly string[];
+  readonly events: WorkerEmitter;
+  /** There may be something to claim in this queue. */
+  readonly wake: (queue: string) => void;
+  /** Whether notifications arrive. */
+  readonly listener: Pick<Listener, 'listening'>;
+  readonly retries: Pick<Retries, 'sleep'>;
+  /** Whether it works only until its queues are empty, and so waits for nothing. */
+  readonly untilEmpty: boolean;
+}
