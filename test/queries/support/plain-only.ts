@@ -129,6 +129,7 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   'waitForBatchesQuery, in a transaction': { refused: [], instead: 'an error' },
   'insertJobsQuery, of members': { refused: [], instead: 'an error' },
   'insertJobsQuery, that wait': { refused: [], instead: 'an error' },
+  'insertJobsQuery, that wait until their deadlines': { refused: [], instead: 'an error' },
   'claimJobsQuery, of members': { refused: [], instead: 'an error' },
   'completeOneJobQuery, of members': { refused: [], instead: 'an error' },
   'finishJobsQuery, of members': { refused: [], instead: 'an error' },
