@@ -1,17 +1,9 @@
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-
-/** A promise, and what fulfils it. */
-function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 describe('jobs that were claimed ahead', () => {
   const database = useTestDatabase({ max: 10 });

@@ -17,6 +17,7 @@ import pg from 'pg';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rowsOf } from '../integration/behaviours/behaviour.ts';
+import { gate } from '../support/gate.ts';
 import { openPglite } from '../support/pglite.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -32,15 +33,6 @@ interface Tx extends Transaction {
 }
 interface InsertQuery extends PromiseLike<unknown> {
   prepare(name: string): { execute(): Promise<unknown> };
-}
-
-/** A promise, and what resolves it. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
 }
 
 /** What a promise came to. */

@@ -17,6 +17,7 @@ import { TcpProxy } from '../../faults/tcp-proxy.ts';
 import { clearTables } from '../../queries/support/jobs.ts';
 import { migrateDatabase } from '../../support/databases.ts';
 import { startPostgres } from '../../support/embedded-postgres.ts';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -26,15 +27,6 @@ const queue = createQueue();
 const work = defineJob('work');
 
 beforeEach(() => clearTables(database.client));
-
-/** A handler that stays until it is told to end. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, opened };
-}
 
 /** What a probe gets. */
 async function probe(worker: Pick<Worker, 'health'>, path: string, method = 'GET') {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { gate } from '../../support/gate.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import {
   database,
-  gate,
   openPool,
   queue,
   sessionHeld,

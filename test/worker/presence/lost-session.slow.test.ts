@@ -3,11 +3,11 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Database } from 'drizzle-queue';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { gate } from '../../support/gate.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import {
   database,
-  gate,
   key,
   queue,
   sessionHeld,

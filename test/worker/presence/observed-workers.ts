@@ -51,15 +51,6 @@ export function openPostgresJs() {
   return { client, db: drizzlePostgresJs({ client }), statements };
 }
 
-/** A promise, and what fulfils it. */
-export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
 interface Observed {
   readonly worker: Worker;
   readonly id: number;

@@ -20,6 +20,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { requestCancel } from '../../../src/core/queries/operate/request-cancel.ts';
 import { removeWorker } from '../../../src/core/queries/presence/remove-worker.ts';
 import { tables } from '../../queries/support/jobs.ts';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -32,15 +33,6 @@ type Context = HandlerContext<typeof work>;
 beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
 });
-
-/** A promise, and what resolves it. */
-function gate(): { readonly opened: Promise<void>; open(): void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 /** Resolves when the signal is aborted, with its reason. */
 function aborted(signal: AbortSignal): Promise<unknown> {
