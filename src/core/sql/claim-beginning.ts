@@ -2,10 +2,10 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Value } from './kept-statement.ts';
 
 /*
- * Which of the claimed jobs begin with their claim. A crash spends the attempt of each that has begun, so one
- * whose attempt is *precious* begins later, just before its handler is called, unless it comes so soon that
- * nothing that may kill the worker is before it. `Beginnings` of the worker decides about those, by the same
- * words (`precious-attempt.ts`):
+ * Which of the claimed jobs begin with their claim. A crash spends the attempt of each that has begun. So one
+ * whose attempt is *precious* begins later, just before its handler is called. It begins with the claim only
+ * where it comes soon, and nothing that may kill the worker is before it. `Beginnings` of the worker decides
+ * about the others, by the same words (`precious-attempt.ts`):
  *
  * - *silent* ends: attempts right before this one that ended without a word, as when their worker was killed.
  * - *precious*: the last attempt, or one after a silent end.
