@@ -23,6 +23,9 @@ const DIFFERS = [
   'test/integration/relational',
   'test/support/drizzle-version.test.ts',
 ];
+/** Of these, what shows that the others need no repetition: the same text of every statement, and the same tables. */
+const PROVES_THE_SAME = ['test/schema/', 'test/queries/sql.test.ts', 'test/support/drizzle-version.test.ts'];
+const DIFFERS_TOO = DIFFERS.filter((path) => !PROVES_THE_SAME.includes(path));
 const NOT_DIFFERS = DIFFERS.flatMap((path) => ['--exclude', `${path}**`]);
 /**
  * Races of many processes take the machine from the tests beside them, and their SQL is the same on both majors; so are
@@ -46,13 +49,50 @@ const CROWDS = [
 ];
 const TYPES = ['--typecheck.enabled', '--typecheck.only'];
 const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
-/** Whole apps, and properties over many random cases: each takes half a minute. They run before a change lands. */
+/**
+ * Whole apps, properties over many random cases, and what waits for real time to pass: a second or more for each test,
+ * such as the window of a rate, the silence of a server, or what a worker at rest asks. They run before a change lands.
+ */
 const LONG = [
-  'test/examples/',
   'test/cli/init.test.ts',
-  'test/model/',
+  'test/examples/',
   'test/fuzz/',
+  'test/model/',
+  'test/queries/group-races.test.ts',
+  'test/queries/hot.test.ts',
+  'test/queue/stats/stats.test.ts',
+  'test/queue/wait-notified.test.ts',
+  'test/schedules/drivers.test.ts',
   'test/shards/processes.test.ts',
+  'test/shards/workers.test.ts',
+  'test/support/test-database.test.ts',
+  'test/upgrades/side-by-side.test.ts',
+  'test/worker/attempt/bad-rows.test.ts',
+  'test/worker/attempt/deadline.test.ts',
+  'test/worker/attempt/progress.test.ts',
+  'test/worker/backlogs.test.ts',
+  'test/worker/claim/late-commits.test.ts',
+  'test/worker/claim/many-queues.test.ts',
+  'test/worker/claim/polling-rate.test.ts',
+  'test/worker/claim/refused-claims.test.ts',
+  'test/worker/claim/sweeper.test.ts',
+  'test/worker/claim/watch.test.ts',
+  'test/worker/completed-by-handler.test.ts',
+  'test/worker/ended-pool.test.ts',
+  'test/worker/fair-use.test.ts',
+  'test/worker/presence/listener.test.ts',
+  'test/worker/presence/liveness.test.ts',
+  'test/worker/presence/returns.test.ts',
+  'test/worker/presence/session.test.ts',
+  'test/worker/prune-keys.test.ts',
+  'test/worker/rates.test.ts',
+  'test/worker/run-next-left-behind.test.ts',
+  'test/worker/silence.test.ts',
+  'test/worker/statements/statements.test.ts',
+  'test/worker/stop.test.ts',
+  'test/worker/upkeep/firing.test.ts',
+  'test/workflows/fan-in.test.ts',
+  'test/workflows/limited.test.ts',
 ];
 const NOT_LONG = LONG.flatMap((path) => ['--exclude', path.endsWith('/') ? `${path}**` : path]);
 /** Minutes each: plans and claims over tables with a million rows. They run on GitHub. */
@@ -105,7 +145,7 @@ const fast: Steps = [
     BROWSER_TYPES,
   ],
   [tests('drizzle-orm 0.45', [...NOT_SLOW, ...NOT_LONG])],
-  [tests('drizzle-orm 1.0: what differs', [...NOT_SLOW, ...DIFFERS], V1)],
+  [tests('drizzle-orm 1.0: tables and statements', [...NOT_SLOW, ...PROVES_THE_SAME], V1)],
 ];
 
 /** What needs no server and little time: `npm run check`. */
@@ -124,6 +164,7 @@ const landing: Steps = [
       ...without(LARGE),
     ]),
   ],
+  [tests('drizzle-orm 1.0: what else differs', [...NOT_SLOW, ...DIFFERS_TOO], V1)],
 ];
 
 /** All slow tests but those that take the whole machine, at the full depth. */
@@ -135,6 +176,7 @@ const rest: Steps = [
       FULL,
     ),
   ],
+  [tests('drizzle-orm 1.0: what else differs', [...NOT_SLOW, ...DIFFERS_TOO], V1)],
   [
     tests(
       'drizzle-orm 1.0: the slow tests of what differs',
