@@ -14,6 +14,7 @@ import type {
 import type { StoredValue } from '../job/stored.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { checkExecutor, checkOpen, checkTransaction, type Executor } from '../sql/executor.ts';
+import { enqueueMany, enqueueOne } from './enqueue/enqueue.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue/enqueue-arguments.ts';
 import type { EnqueueSettings } from './enqueue/enqueue-around.ts';
 import {
@@ -23,8 +24,6 @@ import {
   type SelectOf,
 } from './enqueue/enqueue-from.ts';
 import type { EnqueueResult, LimitedEnqueueResult } from './enqueue/enqueue-jobs.ts';
-import { enqueueMany } from './enqueue/enqueue-many.ts';
-import { enqueueOne } from './enqueue/enqueue-one.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue/enqueue-query.ts';
 import { rememberSettings } from './enqueue/settings-of.ts';
 import type { WaitOptions } from './wait/wait-options.ts';

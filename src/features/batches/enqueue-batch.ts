@@ -1,8 +1,8 @@
 import type { JobDefinition } from '../../core/job/definition.ts';
 import type { PlainEnqueueOptions } from '../../core/job/enqueue-options.ts';
+import { checkEntries } from '../../core/queue/enqueue/enqueue.ts';
 import type { EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
 import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
-import { checkEntries } from '../../core/queue/enqueue/enqueue-many.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { blockedJob } from './blocked-job.ts';

@@ -2,8 +2,10 @@ import type { Outcome } from '../../job/outcome.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
+import { isPromise } from '../base/is-promise.ts';
 import { Turn } from '../base/turn.ts';
 import { Attempt, type AttemptEnvironment } from '../run/attempt.ts';
+import { executeJob } from '../run/execute-job.ts';
 import type { Handler } from '../run/handler.ts';
 import type { Conclusion } from '../settle/conclude.ts';
 import { Endings, type EndingsOptions } from '../settle/endings.ts';
@@ -11,7 +13,6 @@ import type { Leftovers } from '../settle/leftovers.ts';
 import { type Batches, batchesOf } from './batches.ts';
 import { Beginnings, type BeginningsOptions, REFUSED_MS } from './beginnings.ts';
 import { Demand } from './demand.ts';
-import { Executions } from './executions.ts';
 import type { Gate } from './gate.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
@@ -43,7 +44,8 @@ export class Attempts {
   readonly #runs: Runs;
   readonly #waiting: Waiting;
   readonly #demand: Demand;
-  readonly #executions: Executions;
+  /** Those whose handlers run. Two may be of one job: a lost one whose handler goes on, and a newer. */
+  readonly #running = new Set<Attempt>();
   readonly #turn = new Turn(() => this.beginWaiting());
   #stopped = false;
   #paused = false;
@@ -65,8 +67,7 @@ export class Attempts {
     const onChange = () => this.#proceed();
     const [endings, beginnings, prefetch] = [this.#endings, this.#beginnings, this.#prefetch];
     const parts = { ...given, runs, endings, beginnings, prefetch, onChange };
-    this.#executions = new Executions({ ...parts, onEnd: (...ended) => this.#noteEnd(...ended) });
-    const { running } = this.#executions;
+    const running = this.#running;
     const batches = batchesOf({ ...parts, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
     this.#batches = batches;
     this.#waiting = new Waiting({ ...parts, batches });
@@ -74,7 +75,7 @@ export class Attempts {
   }
 
   get size(): number {
-    return this.#waiting.size + this.#executions.running.size + this.#endings.size;
+    return this.#waiting.size + this.#running.size + this.#endings.size;
   }
 
   get jobs(): ClaimedJob[] {
@@ -147,7 +148,7 @@ export class Attempts {
 
   /** Attempts that may be asked to end: they run, or gather for a batch, which may take a minute. */
   get running(): readonly Attempt[] {
-    return [...this.#executions.running, ...this.#batches.waiting];
+    return [...this.#running, ...this.#batches.waiting];
   }
 
   /** Gives back those that gather for a batch and were told to end. */
@@ -162,7 +163,7 @@ export class Attempts {
   }
 
   interrupt(reason: Error): void {
-    for (const attempt of this.#executions.running) attempt.interrupt(reason);
+    for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
   get waiting(): readonly Attempt[] {
@@ -192,7 +193,7 @@ export class Attempts {
    */
   forsake(): void {
     this.#giveBack(this.#waiting.takeAll());
-    for (const attempt of this.#executions.running) attempt.forsake();
+    for (const attempt of this.#running) attempt.forsake();
     this.#announceChange();
   }
 
@@ -205,14 +206,14 @@ export class Attempts {
   }
 
   get unfinished(): readonly Attempt[] {
-    return [...this.#waiting.all, ...this.#executions.running, ...this.#runs.standing];
+    return [...this.#waiting.all, ...this.#running, ...this.#runs.standing];
   }
 
   /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
     this.#giveBack(this.#waiting.dropLost(lost));
-    for (const attempt of lost) if (this.#executions.running.has(attempt)) attempt.lose();
+    for (const attempt of lost) if (this.#running.has(attempt)) attempt.lose();
     this.#announceChange();
   }
 
@@ -228,7 +229,7 @@ export class Attempts {
         if (attempt === undefined || !attempt.mayBegin) break;
         this.#waiting.begin(attempt);
         isKnown &&= this.#beginnings.isProven(attempt.job.kind);
-        ended = this.#executions.begin(attempt) || ended;
+        ended = this.#begin(attempt) || ended;
       }
       this.#turn.noteBeginning();
     }
@@ -268,8 +269,29 @@ export class Attempts {
     for (const attempt of attempts) this.#endings.giveBack(attempt, delayMs);
   }
 
-  /** While peers may have its job, the one behind it waits until that is known. */
-  #noteEnd(attempt: Attempt, outcome: Outcome): void {
+  /** Calls the handler; answers whether it has ended, as one that waits for nothing does at once. */
+  #begin(attempt: Attempt): boolean {
+    this.#running.add(attempt);
+    const startMs = performance.now();
+    const outcome = executeJob(attempt);
+    if (isPromise(outcome)) {
+      void outcome.then((outcome) => {
+        this.#end(attempt, outcome, performance.now() - startMs);
+        this.#proceed();
+      });
+      return false;
+    }
+    this.#end(attempt, outcome, performance.now() - startMs);
+    return true;
+  }
+
+  #end(attempt: Attempt, outcome: Outcome, durationMs: number): void {
+    this.#endings.conclude(attempt, outcome, durationMs);
+    this.#running.delete(attempt);
+    this.#options.gate?.end(attempt.job.kind);
+    this.#prefetch.note(durationMs);
+    this.#beginnings.noteSurvived(attempt);
+    // While peers may have its job, the one behind it waits until that is known.
     if (!this.#runs.areServed || !this.#runs.goesOn(outcome) || this.#isCutOff) return;
     attempt.wentOn = true;
     this.#goOn(attempt);

@@ -12,8 +12,7 @@ import {
   writeIfHeld,
   writeUnlessCompleted,
 } from './after-complete.ts';
-import { announce, type EndResult } from './announce.ts';
-import { endedOf } from './ended-of.ts';
+import { announce, type EndResult, endedOf } from './announce.ts';
 import type { HandlerHolds } from './handler-holds.ts';
 import type { SettlementListener } from './settlement.ts';
 import { transitionOf } from './transition-of.ts';
@@ -223,11 +222,10 @@ function noteSettled(
   }
   const { onEnd, onJobEnd } = attempt.environment;
   if (onJobEnd && hasEnded(settled, transition)) onJobEnd(attempt.job);
-  announce(events, attempt, verdict, { transition, settled, durationMs });
+  const end = { verdict, transition, settled, durationMs };
+  announce(events, attempt, end);
   // What never began and was put back was no attempt.
-  if (onEnd && (attempt.began || verdict.type !== 'interrupted')) {
-    onEnd(endedOf(attempt, { verdict, transition, settled, durationMs }));
-  }
+  if (onEnd && (attempt.began || verdict.type !== 'interrupted')) onEnd(endedOf(attempt, end));
 }
 
 /** Whether the job has left the queue, whatever its end. */

@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
-import { checkEntries } from '../../../core/queue/enqueue/enqueue-many.ts';
+import { checkEntries } from '../../../core/queue/enqueue/enqueue.ts';
 import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';

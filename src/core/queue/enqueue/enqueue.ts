@@ -6,8 +6,20 @@ import { shown } from '../../job/shown.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { withOwn } from '../../sql/own-values.ts';
 import type { EnqueueEntry } from './enqueue-arguments.ts';
-import { type EnqueueSettings, insertAround } from './enqueue-around.ts';
+import { type EnqueueSettings, insertAround, insertOneAround } from './enqueue-around.ts';
 import type { LimitedEnqueueResult } from './enqueue-jobs.ts';
+
+/** Checks one job, and then inserts it. */
+export async function enqueueOne<TJob extends JobDefinition>(
+  db: Executor,
+  settings: EnqueueSettings,
+  job: TJob,
+  payload: PayloadInput<TJob>,
+  options: GivenOptions | undefined,
+): Promise<LimitedEnqueueResult> {
+  const made = await newJob(job, payload, options, settings.maxPayloadBytes, settings.own);
+  return await insertOneAround(db, settings, withOwn(settings.own, made, options), payload);
+}
 
 /** Checks all entries, before anything is sent. */
 export async function checkEntries<TJob extends JobDefinition>(
@@ -28,7 +40,7 @@ export async function checkEntries<TJob extends JobDefinition>(
   return jobs;
 }
 
-/** The same, and then inserts their jobs. */
+/** Checks many, and then inserts those that are valid, or none. */
 export async function enqueueMany<TJob extends JobDefinition>(
   db: Executor,
   settings: EnqueueSettings,
