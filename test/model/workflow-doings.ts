@@ -9,6 +9,7 @@ import { Retries } from '../../src/core/time/retries.ts';
 import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
 import { countBatch } from '../../src/features/batches/queries/count-batch.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { isBlocked as isBlockedIn } from '../../src/features/batches/queries/is-blocked.ts';
 import { tallyMissing } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatches } from '../../src/features/batches/queries/wait-for-batches.ts';
 import { endAllMembers } from '../../src/features/batches/worker/folding.ts';
@@ -20,7 +21,7 @@ import { storeInWorker } from '../../src/features/workflows/worker/step-store.ts
 import { finishOf, isFinish, isReschedule, settlementOf } from './endings.ts';
 import { oneOf } from './one-of.ts';
 import type { WorkflowDoings } from './workflow-happenings.ts';
-import { batchOf, isFlow, type Run, signalOf, type WorkflowJob } from './workflow-model.ts';
+import { batchOf, isFlow, type ModelStep, type Run, signalOf, type WorkflowJob } from './workflow-model.ts';
 import { expectMayBegin } from './workflow-state.ts';
 import type { WorkflowAttempt, WorkflowWorld } from './workflow-world.ts';
 
@@ -30,6 +31,11 @@ const options = { maxAttempts: 1_000 };
 const definitions = {
   mail: defineJob('kept', { queue: 'mail', output: unvalidated<unknown>() }),
   slow: defineJob('kept', { queue: 'slow', output: unvalidated<unknown>() }),
+};
+/** The same with a deadline, which is over when times pass. */
+const timed = {
+  mail: defineJob('kept', { queue: 'mail', output: unvalidated<unknown>(), deadlineMs: HOURS_MS }),
+  slow: defineJob('kept', { queue: 'slow', output: unvalidated<unknown>(), deadlineMs: HOURS_MS }),
 };
 const signals = {
   approval: defineSignal('approval', unvalidated<number>()),
@@ -59,7 +65,9 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     });
     expect(claimed?.id).toBe(id);
     if (claimed === undefined) return;
-    expectMayBegin(state, model, id);
+    const isBlocked = claimed.blockers !== undefined && (await isBlockedIn(db, tables, { id, queue: name }));
+    expect(isBlocked).toBe(model.isBlocked(job));
+    if (!isBlocked) expectMayBegin(state, model, id);
     if (job.workerId !== null) saw('a job taken over');
     model.claim(job, workerId);
     const steps = [...model.stepsOf(id).values()].map((step) => ({ ...step }));
@@ -82,6 +90,16 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     });
     if (job.unwanted) saw('a job claimed that is to end');
     if (steps.length > 0) saw('a job claimed that has steps');
+    const attempt = attempts.at(-1);
+    if (!isBlocked || attempt === undefined || job.unwanted) return;
+    if (model.timed.has(id)) {
+      await settle(attempt, 'fail for good');
+      saw('a job that waits until its deadline');
+    } else {
+      // It was put back before it had heard of all that it waited for, and a batch was reopened.
+      await park(attempt, null);
+      job.waits = 'flow';
+    }
   }
 
   /** Begins a step, unless the attempt has used the name, or it is over. */
@@ -186,6 +204,15 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     saw(`settled: ${ending}`);
   }
 
+  async function park(attempt: WorkflowAttempt, delayMs: number | null): Promise<void> {
+    const { id, fence, job } = attempt;
+    const transition = { type: 'park', delayMs, attempt: job.attempt - 1, error: null } as const;
+    const { parked } = await parkJobs(db, tables, holderOf(attempt), [{ id, fence, transition }]);
+    attempt.isOver = true;
+    expect([...parked.keys()]).toEqual(model.holds(attempt) ? [id] : []);
+    if (model.holds(attempt)) model.park(attempt);
+  }
+
   /** A job that has waits, or any. */
   const someJob = (index: number, isWaiting: boolean) => {
     const jobs = [...model.jobs.values()];
@@ -215,10 +242,10 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     enqueueFlow: async ({ jobs }) => {
       const { id, jobIds } = await workflows.enqueueFlow(db, (flow) => {
         const nodes: ReturnType<typeof flow.add>[] = [];
-        for (const { queue: name, after, onFailure } of jobs) {
+        for (const { queue: name, after, onFailure, timed: isTimed } of jobs) {
           const parents = nodes.length === 0 ? [] : after.map((place) => oneOf(nodes, place));
           nodes.push(
-            flow.add(definitions[name], undefined, {
+            flow.add((isTimed ? timed : definitions)[name], undefined, {
               ...options,
               ...(parents.length > 0 && {
                 after: parents,
@@ -230,7 +257,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       });
       const state = await world.learn(id);
       const batchOf = (job: number) => state.jobs.find((row) => row.id === job)?.batch;
-      for (const [place, { after, onFailure }] of jobs.entries()) {
+      for (const [place, { after, onFailure, timed: isTimed }] of jobs.entries()) {
         const parents = place === 0 ? [] : after.map((each) => jobIds[each % place]);
         const expected = [...new Set(parents.map((job) => batchOf(Number(job))))].sort(
           (a, b) => Number(a) - Number(b),
@@ -241,6 +268,9 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         expect(model.get(Number(jobIds[place])).blockers).toBe(
           expected.length === 0 ? null : expected.length,
         );
+        if (isTimed) model.timed.add(Number(jobIds[place]));
+        if (expected.length > 0)
+          expect(model.get(Number(jobIds[place])).run).toBe(isTimed ? 'later' : 'never');
       }
       saw('a flow enqueued');
     },
@@ -414,16 +444,12 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     park: async ({ attempt: index, stale }) => {
       const attempt = world.attempt(index, stale);
       if (attempt === undefined || attempt.waits.length === 0) return;
-      const { id, fence, job } = attempt;
       const runs = attempt.waits.map((wait) => (wait.type === 'batches' ? 'never' : wait.run));
       const delayMs = runs.includes('due') ? 0 : runs.includes('later') ? HOURS_MS : null;
-      const transition = { type: 'park', delayMs, attempt: job.attempt - 1, error: null } as const;
-      const { parked } = await parkJobs(db, tables, holderOf(attempt), [{ id, fence, transition }]);
-      attempt.isOver = true;
-      expect([...parked.keys()]).toEqual(model.holds(attempt) ? [id] : []);
-      if (!model.holds(attempt)) return;
-      model.park(attempt);
-      saw(`parked: ${model.get(id).run}`);
+      const isHeld = model.holds(attempt);
+      await park(attempt, delayMs);
+      if (!isHeld) return;
+      saw(`parked: ${model.get(attempt.id).run}`);
     },
 
     settle: async ({ attempt: index, stale, ending }) => {
@@ -592,10 +618,13 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       const jobs = [...model.jobs.values()];
       const forkable = jobs.filter(({ id, state }) => state !== 'gone' && model.stepsOf(id).size > 0);
       if (forkable.length === 0) return;
+      // Children that had not ended when a later step began, and have since: seldom met by chance.
+      const leaving = forkable.filter(({ id }) => endedLater(id).length > 0);
+      const isSought = leaving.length > 0 && index % 2 === 0;
       // It waits for no lock.
-      const { id, state, workerId } = oneOf(forkable, index);
+      const { id, state, workerId } = oneOf(isSought ? leaving : forkable, index);
       const steps = [...model.stepsOf(id).values()];
-      const from = oneOf(steps, step);
+      const from = oneOf(isSought ? endedLater(id) : steps, step);
       const forked = await workflows.fork(db, id, { from: from.name });
       const kept = model.fork(id, from.name, forked.id);
       expect(forked.steps).toBe(kept.length);
@@ -662,6 +691,18 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       model.passTime();
     },
   };
+
+  /** The steps before which children were enqueued that have ended after the step began. */
+  function endedLater(id: number): ModelStep[] {
+    const steps = [...model.stepsOf(id).values()];
+    const children = steps.filter(({ kind }) => kind === 'enqueue');
+    return steps.filter(({ began }) =>
+      children.some((child) => {
+        const batch = model.batch(batchOf(child));
+        return child.began < began && batch.ended && !model.hadEnded(batch.id, began);
+      }),
+    );
+  }
 
   function flowAt(index: number): number | undefined {
     const flows = [...new Set([...model.batches.values()].flatMap(({ flow }) => flow ?? []))];

@@ -19,6 +19,8 @@ const atOnce = {
         queue,
         after: fc.array(which, { maxLength: 2 }),
         onFailure: fc.constantFrom('cancel', 'cancel', 'run'),
+        /** Whether it waits until its deadline at most. */
+        timed: fc.boolean(),
       }),
       { minLength: 2, maxLength: 6 },
     ),

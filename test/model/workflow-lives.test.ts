@@ -45,6 +45,7 @@ const events = [
   'a job of a flow made due',
   'a job put back',
   'a job taken over',
+  'a job that waits until its deadline',
   'a job woken before it was parked',
   'a member ended by a transaction that was open for a while',
   'a member of an ended batch put back',

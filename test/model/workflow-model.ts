@@ -123,6 +123,8 @@ export class WorkflowModel {
   readonly missing = new Map<number, number>();
   /** The jobs of which steps were forgotten that had received signals: others may receive these again. */
   readonly rewound = new Set<number>();
+  /** The jobs that have a deadline. */
+  readonly timed = new Set<number>();
   /** What an open transaction has locked. */
   lockedJobs: ReadonlySet<number> = new Set();
   lockedBatches: ReadonlySet<number> = new Set();
@@ -159,7 +161,7 @@ export class WorkflowModel {
     return job?.state === 'live' && job.workerId === workerId && job.fence === fence;
   }
 
-  add(job: Pick<WorkflowJob, 'id' | 'queue' | 'batch' | 'blockers'>): void {
+  add(job: Pick<WorkflowJob, 'id' | 'queue' | 'batch' | 'blockers'>, blocked: Run = 'never'): void {
     const isBlocked = job.blockers !== null;
     this.jobs.set(job.id, {
       ...job,
@@ -167,7 +169,7 @@ export class WorkflowModel {
       endedAt: 0,
       workerId: null,
       fence: 0,
-      run: isBlocked ? 'never' : 'due',
+      run: isBlocked ? blocked : 'due',
       unwanted: false,
       waits: isBlocked ? 'flow' : [],
     });
@@ -387,10 +389,16 @@ export class WorkflowModel {
     }
   }
 
+  /** Whether a job must not begin: something has to end before, of which it has not heard. */
+  isBlocked({ id, blockers }: WorkflowJob): boolean {
+    if (blockers === null) return false;
+    return this.waits.some((wait) => wait.job === id && isFlow(wait) && !this.batch(wait.batch).ended);
+  }
+
   /** Whether a job waits, as `finish` asks. */
   waitsNow(job: WorkflowJob): boolean {
     if (job.workerId !== null || job.unwanted) return false;
-    if (job.run === 'never') return true;
+    if (job.run === 'never' || this.isBlocked(job)) return true;
     return [...this.stepsOf(job.id).values()].some(
       ({ ended, kind, until }) => !ended && (kind !== 'sleep' || until === 'ahead'),
     );
@@ -424,7 +432,9 @@ export class WorkflowModel {
           !ended && this.waits.some((wait) => wait.batch === id && wait.job === job.id && isFlow(wait)),
       ).length;
       if (open === 0 || job.workerId !== null) continue;
-      Object.assign(job, { blockers: open, run: 'never', waits: 'flow' });
+      // Where it was told before how many to wait for, its time stays.
+      if (job.blockers === null) job.run = 'never';
+      Object.assign(job, { blockers: open, waits: 'flow' });
     }
     return failed.length;
   }

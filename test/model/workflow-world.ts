@@ -125,8 +125,8 @@ export class WorkflowWorld {
       expect(endedAt !== null).toBe(total === 0);
       model.open(id, total, of);
     }
-    for (const { id, queue, batch, blockers } of state.jobs)
-      if (!model.jobs.has(id)) model.add({ id, queue, batch, blockers });
+    for (const { id, queue, batch, blockers, run } of state.jobs)
+      if (!model.jobs.has(id)) model.add({ id, queue, batch, blockers }, run);
     for (const { batch, job, policy } of state.waits) {
       if (model.waits.some((wait) => wait.batch === batch && wait.job === job)) continue;
       // Written by the library alone.
