@@ -1,3 +1,5 @@
+import { drizzle as mysql } from 'drizzle-orm/mysql-proxy';
+import { drizzle as sqlite } from 'drizzle-orm/sqlite-proxy';
 import {
   createQueue,
   createWorker,
@@ -9,6 +11,8 @@ import {
   UnknownKindError,
   unvalidated,
 } from 'drizzle-queue';
+import pg from 'pg';
+import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { untouched } from './support/executors.ts';
@@ -144,13 +148,36 @@ describe('what is not there at all', () => {
   const enqueueFrom = queue.enqueueFrom.bind(queue) as Call;
 
   test('the database', async () => {
-    for (const db of [undefined, null, {}, 'postgres://']) {
-      await expect(enqueue(db, index, 1)).rejects.toThrow(
-        new TypeError(
-          'drizzle-queue needs a Drizzle database or transaction as the first argument: enqueue(db, …)',
-        ),
-      );
+    const asked =
+      'drizzle-queue needs a Drizzle database or transaction as the first argument: enqueue(db, …)';
+    for (const db of [null, {}, 'postgres://']) {
+      await expect(enqueue(db, index, 1)).rejects.toThrow(new TypeError(asked));
     }
+    await expect(enqueue(undefined, index, 1)).rejects.toThrow(new TypeError(`${asked}; got undefined`));
+  });
+
+  test.each([
+    ['postgres.js', () => postgres('postgres://127.0.0.1:9/none')],
+    ['node-postgres', () => new pg.Pool()],
+  ])('the database, in whose place is a client of %s', async (_, client) => {
+    await expect(enqueue(client(), index, 1)).rejects.toThrow(
+      'enqueue(db, …); got a client of the driver, which drizzle() makes a database of',
+    );
+  });
+
+  test.each([
+    ['MySQL', () => mysql(async () => ({ rows: [] }))],
+    ['SQLite', () => sqlite(async () => ({ rows: [] }))],
+  ])('the database of Postgres, in whose place is one of %s', async (_, db) => {
+    await expect(enqueue(db(), index, 1)).rejects.toThrow(
+      'enqueue: the db is a Drizzle database, but not one of Postgres',
+    );
+  });
+
+  test('a queue without a database of its own, which is given one', () => {
+    expect(() => Reflect.apply(createQueue, undefined, [untouched()])).toThrow(
+      'createQueue takes no database: give it to each call, as in queue.enqueue(db, …)',
+    );
   });
 
   test.each<[keyof typeof queue, unknown[]]>([

@@ -38,13 +38,18 @@ export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transactio
 
 /** For callers without TypeScript, who easily forget it. @throws TypeError unless `db` can be one */
 export function checkExecutor(caller: string, db: object): void {
-  if (!can(db, 'execute')) {
-    throw new TypeError(`${NO_DATABASE}: ${caller}(db, …)`);
+  if (can(db, 'select') && !can(db, 'selectDistinctOn')) {
+    throw new TypeError(`${caller}: the db is a Drizzle database, but not one of Postgres`);
   }
+  if (can(db, 'execute')) return;
+  // postgres.js and PGlite, and node-postgres.
+  const isClient = can(db, 'unsafe') || can(db, 'query');
+  const got = isClient ? '; got a client of the driver, which drizzle() makes a database of' : '';
+  throw new TypeError(`${NO_DATABASE}: ${caller}(db, …)${db === undefined ? '; got undefined' : got}`);
 }
 
 /** Whether what was given has this method, whatever it is. */
-function can(given: unknown, method: 'execute' | 'rollback'): boolean {
+function can(given: unknown, method: string): boolean {
   return typeof Reflect.get(Object(given), method) === 'function';
 }
 
