@@ -152,10 +152,15 @@ describe('work', () => {
     await writeFile(handlers, app['src/handlers.mjs'].replace('Hello', 'Good morning'));
     await enqueue('Bob');
     await working.says('Good morning Bob');
+    const failing = app['src/handlers.mjs'].replace("new NonRetryableError('who?')", "new Error('not yet')");
+    await writeFile(handlers, failing);
+    await enqueue('nobody');
+    await working.says(/drizzle-queue: job \d+ \(greet\) failed at attempt 1 of 20, and will be retried/);
     working.child.kill('SIGINT');
     expect(await working.end()).toMatchObject({ code: 0 });
     expect(await database.client`select from queue_workers`).toHaveLength(0);
     expect(await processesIn(folder)).toEqual([]);
+    await database.client`delete from queue_jobs`;
   });
 
   test('--watch leaves no child when it is killed', async () => {

@@ -74,9 +74,14 @@ async function stopChild(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
+/** Whether this process is the child of a `--watch`; to be asked before {@link stopWithParent}. */
+export function isWatched(): boolean {
+  return process.env[CHILD] !== undefined;
+}
+
 /** For a child: stops with a parent that was killed and could not say so, also while this one was loading. */
 export function stopWithParent(stop: () => void): () => void {
-  const isChild = process.env[CHILD] !== undefined;
+  const isChild = isWatched();
   delete process.env[CHILD];
   if (!isChild) return () => undefined;
   if (!process.connected) stop();

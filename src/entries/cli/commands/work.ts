@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Database, DrainResult } from '../../../index.ts';
+import type { Database, DrainResult, Logger } from '../../../index.ts';
 import type { QueueConfig } from '../../config/define-config.ts';
 import type { Shard, ShardSettings } from '../../shards/index.ts';
 import { durationMs, integer, several } from '../arguments.ts';
@@ -10,7 +10,7 @@ import type { ExitCode } from '../exit-code.ts';
 import { Failure, misused } from '../failure.ts';
 import { nearest } from '../nearest.ts';
 import type { Project } from '../project/open-project.ts';
-import { restartOnChange, stopWithParent } from '../restart-on-change.ts';
+import { isWatched, restartOnChange, stopWithParent } from '../restart-on-change.ts';
 import { sentenceOf } from '../sentence-of.ts';
 import { complain } from '../terminal/complain.ts';
 import type { Output } from '../terminal/output.ts';
@@ -63,7 +63,7 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   }
   const worker =
     shards === undefined
-      ? createWorker(db, { ...settings(), queue, handlers })
+      ? createWorker(db, { ...(isWatched() && { log: forDevelopment }), ...settings(), queue, handlers })
       : (await load.shards()).createWorkers(shards, { handlers, each: settings });
   const forget = stopWithParent(() => void worker.stop());
   try {
@@ -73,6 +73,17 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   }
   return undefined;
 }
+
+const say = (_: object, message: string) => complain(`drizzle-queue: ${message}`);
+
+/** Also says that an attempt has failed: who writes a handler would otherwise wait for its last one. */
+const forDevelopment: Logger = {
+  debug: () => {},
+  info: say,
+  warn: say,
+  error: say,
+  isLevelEnabled: (level) => level !== 'debug',
+};
 
 async function tell(output: Output, result: DrainResult): Answer {
   if (output.json) await output.document({ ...result });

@@ -37,7 +37,8 @@ import { ${db.name} } from '${imported(worker, db.file)}';
 import { handlers } from '${imported(worker, handlers)}';
 import { queue } from '${imported(worker, jobs)}';
 
-const worker = createWorker(${db.name}, { queue, handlers });
+// With the console as its log it also prints attempts that fail and are retried.
+const worker = createWorker(${db.name}, { queue, handlers, log: console });
 
 // Until SIGINT or SIGTERM.
 worker.run().then(
