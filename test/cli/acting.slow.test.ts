@@ -71,7 +71,10 @@ describe('by ids', () => {
       errors: [{ message: '-none' }],
     });
     const again = await run('cancel', String(first), '999999');
-    expect(again).toMatchObject({ code: 1, stdout: `${first} finished\n999999 not-found\n` });
+    expect(again).toMatchObject({
+      code: 1,
+      stdout: `${first} not changed: finished\n999999 not changed: not-found\n`,
+    });
   });
 
   test('redrive and run-now', async () => {

@@ -32,7 +32,9 @@ export async function actOnIds(
       const job = { id, ...(await act(id)) };
       jobs.push(job);
       if (output.json) continue;
-      await output.write(`${id} ${output.styled(printable(job.outcome), job.done ? 'green' : 'yellow')}\n`);
+      // Of one that was to be redriven, 'completed' alone would read as a success.
+      const became = job.done ? job.outcome : `not changed: ${job.outcome}`;
+      await output.write(`${id} ${output.styled(printable(became), job.done ? 'green' : 'yellow')}\n`);
     }
   } finally {
     forget();

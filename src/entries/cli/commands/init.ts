@@ -46,7 +46,7 @@ async function init({ flags, output }: Call<Flags>): Answer {
     for (const note of notes) await output.line(`note: ${note}`);
   }
   if (!dryRun && todo.length > 0) {
-    if (!(await confirm('Write this?', yes))) {
+    if (!(await confirm('Write this?', yes, 'only print it'))) {
       complain('Nothing was written.');
       return 1;
     }
