@@ -257,6 +257,10 @@ describe('pause and resume', () => {
       stdout: 'mail is paused\n-v is paused\n',
     });
     expect((await queue.paused(database.db)).map((each) => each.queue).sort()).toEqual(['-v', 'mail']);
+    const unknown = await run('pause', 'mial');
+    expect(unknown).toMatchObject({ code: 0, stdout: 'mial is paused\n' });
+    expect(unknown.stderr).toBe("There is no job of 'mial'. Is this the name of the queue?\n");
+    await run('resume', 'mial');
     expect(await run('pause', 'mail')).toMatchObject({ code: 0, stdout: 'mail was already paused\n' });
     const { stdout } = await run('resume', '--json', '--', 'mail', '-v');
     expect(JSON.parse(stdout)).toMatchObject({ queues: [{ queue: 'mail', changed: true }, { queue: '-v' }] });

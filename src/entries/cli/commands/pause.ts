@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { misused } from '../failure.ts';
+import { complain } from '../terminal/complain.ts';
 
 /** `pause` and `resume` of queues. */
 export function addPause(program: Command, end: (code: ExitCode) => void): void {
@@ -30,6 +31,9 @@ async function change({ project, args, output }: Context<object>, verb: 'pause' 
             ? `${name} is ${paused ? 'paused' : 'resumed'}`
             : `${name} was ${paused ? 'already paused' : 'not paused'}`,
         );
+      // A queue may be paused before its first job, and a misspelt one stops nothing.
+      if (paused && (await queue.list(db, { queue: name, limit: 1 })).jobs.length === 0)
+        complain(`There is no job of '${name}'. Is this the name of the queue?`);
     }
   } finally {
     // Those before an error, too.
