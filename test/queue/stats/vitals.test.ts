@@ -59,7 +59,14 @@ describe('vitals', () => {
     await addWorker(['other']);
     await queue.enqueue(database.db, mail, 1, { runAt: new Date(Date.now() - 6 * 60_000) });
     expect(await bad()).toMatchObject({
-      'kind-unserved': { severity: 'error', queue: 'mail', kind: 'mail' },
+      'kind-unserved': {
+        severity: 'error',
+        queue: 'mail',
+        kind: 'mail',
+        message: expect.stringMatching(
+          /^1 job of 'mail' in 'mail' has been due for 6 minutes, and no worker/,
+        ),
+      },
       'oldest-due': { severity: 'warning' },
     });
     expect((await queue.check(database.db)).find(({ code }) => code === 'kind-unserved')).toMatchObject({

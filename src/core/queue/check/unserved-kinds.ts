@@ -36,11 +36,12 @@ export async function unservedKinds(
     if (kind === undefined || dueMs < UNSERVED_MS || paused.has(queue)) continue;
     if (workersOf(crews, queue, kind) > 0) continue;
     const served = workersOf(crews, queue) > 0;
+    const minutes = Math.round(dueMs / 60_000);
     found.set(JSON.stringify([queue, kind]), {
       code: 'kind-unserved',
       severity: 'warning',
       message:
-        `A job of the kind '${kind}' in '${queue}' has been due for ${Math.round(dueMs / 60_000)} minutes, ` +
+        `A job of the kind '${kind}' in '${queue}' has been due for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, ` +
         (served
           ? 'and no worker that serves the queue has a handler for it'
           : 'and no worker serves the queue'),

@@ -17,7 +17,9 @@ export function judgeKinds({ kinds, queues, crews, pauses }: LiveFigures): Vital
         kind,
         value: oldestDueMs,
         message:
-          `${amountInWords(due, precision)} jobs of '${kind}' in '${queue}' are due, the oldest for ` +
+          (due === 1 && precision === 'exact'
+            ? `1 job of '${kind}' in '${queue}' has been due for `
+            : `${amountInWords(due, precision)} jobs of '${kind}' in '${queue}' are due, the oldest for `) +
           `${inWords(oldestDueMs)}, and no worker that serves the queue has a handler for the kind`,
         fix: `Give a worker of '${queue}' a handler of '${kind}', or cancel these jobs.`,
       })),
