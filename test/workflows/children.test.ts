@@ -94,6 +94,15 @@ async function waitedFor(batchId: number): Promise<boolean> {
 }
 
 describe('a child', () => {
+  test('is waited for, however long the name of its step', async () => {
+    const name = 'n'.repeat(200);
+    await start(async ({ step }) => await step.waitForJob(await step.enqueue(name, child, 4)));
+    const id = await enqueue();
+    expect(await outputOf(id)).toBe(40);
+    const forked = await queue.workflows.fork(database.db, id, { from: `${name}: end` });
+    expect(await outputOf(forked.id)).toBe(40);
+  });
+
   test('returns its output to the job that waits for it', async () => {
     let runs = 0;
     const ended = handle(child, async ({ payload }) => {

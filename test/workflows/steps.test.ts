@@ -405,6 +405,23 @@ describe('a step that fails', () => {
     const what = await database.db.select({ what: effects.what }).from(effects);
     expect(what.map(({ what }) => what)).toEqual(['reserved', 'released']);
   });
+
+  test('is undone, however long its name', async () => {
+    const undone: string[] = [];
+    await start(async ({ step }) => {
+      try {
+        await step.run('n'.repeat(200), { undo: () => void undone.push('it') }, () => 1);
+        throw new NonRetryableError('out of stock');
+      } catch (error) {
+        if (isFinal(error)) await step.undoAll(error);
+        throw error;
+      }
+    });
+    const id = await enqueue();
+    await ended(id).catch(() => undefined);
+    expect(undone).toEqual(['it']);
+    expect((await queue.find(database.db, id))?.errors).toMatchObject([{ name: 'NonRetryableError' }]);
+  });
 });
 
 describe('what a handler must not do', () => {

@@ -1,7 +1,7 @@
 import { checkDefinition, type JobDefinition, type PayloadInput } from '../../core/job/definition.ts';
 import { NO_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkId, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import { checkId, checkText } from '../../core/job/limits.ts';
 import { type NewJob, newJob } from '../../core/job/new-job.ts';
 import { type EnqueueSettings, insertOneAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import type { OwnColumn } from '../../core/schema/own-columns.ts';
@@ -13,6 +13,7 @@ import { copySteps } from './queries/copy-steps.ts';
 import { findJobWithStep, type JobWithStep } from './queries/find-job-with-step.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
+import { MAX_MADE_NAME_BYTES } from './worker/attempt-steps.ts';
 
 /** Options of {@link Workflows.fork}. */
 export interface ForkOptions<TJob extends JobDefinition = JobDefinition> {
@@ -65,7 +66,7 @@ export async function fork<TJob extends JobDefinition>(
 export function checkForkOptions(id: number, options: ForkOptions): void {
   checkId('fork', id);
   const { from, job, payload } = checkOptions('fork: options', options, OPTIONS);
-  checkText('fork: from', from, MAX_NAME_BYTES);
+  checkText('fork: from', from, MAX_MADE_NAME_BYTES);
   if (job !== undefined) checkDefinition('fork', job);
   else if (payload !== undefined) {
     throw new TypeError('fork: a payload needs the definition of its job: { from, job, payload }');

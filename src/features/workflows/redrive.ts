@@ -1,4 +1,4 @@
-import { checkId, checkObject, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import { checkId, checkObject, checkText } from '../../core/job/limits.ts';
 import { redriveJobs } from '../../core/queries/operate/redrive-jobs.ts';
 import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../core/sql/executor.ts';
@@ -9,6 +9,7 @@ import { lockLiveJob } from './queries/lock-live-job.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
 import { whileLocked } from './while-locked.ts';
+import { MAX_MADE_NAME_BYTES } from './worker/attempt-steps.ts';
 
 /**
  * What became of the job. `redriven`: it is due, and does the step again. The others change nothing.
@@ -20,7 +21,7 @@ export type RedriveFromResult = 'redriven' | 'running' | 'completed' | 'duplicat
 /** @throws TypeError before anything is sent */
 export function checkRedrive(id: number, options: { readonly from: string }): void {
   checkId('redrive', id);
-  checkText('redrive: from', checkObject('redrive: options', options).from, MAX_NAME_BYTES);
+  checkText('redrive: from', checkObject('redrive: options', options).from, MAX_MADE_NAME_BYTES);
 }
 
 /** Lets a job go on from a step that it has recorded. To be called in a transaction. */

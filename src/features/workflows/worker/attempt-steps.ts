@@ -88,6 +88,11 @@ const MAX_STEPS = 10_000;
 const MAX_TRACE = 200;
 /** The step that says that a job is being undone, and the names of what undoes others. */
 export const UNDO = 'undo';
+/** What the step that waits for a child has after the name of the one that has enqueued it. */
+export const END = ': end';
+
+/** Of the name of a step that is made of another one's. */
+export const MAX_MADE_NAME_BYTES = MAX_NAME_BYTES + Math.max(`${UNDO}:`.length, END.length);
 
 /** The step whose function the current code is part of. Asked for once: a browser has none. */
 let insideSteps: AsyncContext<string> | undefined;
@@ -154,8 +159,10 @@ export class AttemptSteps {
     run: (found: KnownStep | undefined) => Promise<T>,
     ends: 'with it' | 'later' = 'with it',
   ): Promise<T> {
-    checkText('The name of a step', name, MAX_NAME_BYTES);
     const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
+    // A name that is made of another one may be longer: that one was checked.
+    const isMade = (isUndo && this.#isUndoing) || (kind === 'wait' && name.endsWith(END));
+    checkText('The name of a step', name, isMade ? MAX_MADE_NAME_BYTES : MAX_NAME_BYTES);
     if (isUndo && !this.#isUndoing)
       throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
     // Left behind by waits beside it: it goes on in the next run.

@@ -16,6 +16,7 @@ import { ChildFailedError, StepLimitError } from '../job/step-errors.ts';
 import {
   type AttemptSteps,
   type ChildrenToEnqueue,
+  END,
   type EnqueuedChildren,
   isOver,
   type KnownStep,
@@ -68,7 +69,7 @@ export class StepChildren {
   }
 
   async waitForJob(child: Child): Promise<never> {
-    const name = `${checkChild(child).step}: end`;
+    const name = `${checkChild(child).step}${END}`;
     return (await this.#outputsOf(name, [child], ([output]) => output)) as never;
   }
 
