@@ -21,7 +21,7 @@ import { storeInWorker } from '../../src/features/workflows/worker/step-store.ts
 import { finishOf, isFinish, isReschedule, settlementOf } from './endings.ts';
 import { oneOf } from './one-of.ts';
 import type { WorkflowDoings } from './workflow-happenings.ts';
-import { batchOf, isFlow, type ModelStep, type Run, signalOf, type WorkflowJob } from './workflow-model.ts';
+import { batchOf, type ModelStep, type Run, signalOf, type WorkflowJob } from './workflow-model.ts';
 import { expectMayBegin } from './workflow-state.ts';
 import type { WorkflowAttempt, WorkflowWorld } from './workflow-world.ts';
 
@@ -637,7 +637,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         const isOver = model.batch(batchOf(left)).ended;
         saw(`a fork without children that ${isOver ? 'ended later' : 'have not ended'}`);
       }
-      if (model.waits.some((wait) => wait.job === forked.id && isFlow(wait)))
+      if (model.waits.some(({ job }) => job === forked.id))
         saw('a fork that may ask for what its job had waited for');
     },
 

@@ -476,8 +476,9 @@ export class WorkflowModel {
       box.received++;
     }
     if (this.rewound.has(id)) this.rewound.add(to);
-    for (const wait of this.waits.filter((wait) => wait.job === id && isFlow(wait)))
-      if (this.batch(wait.batch).ended) this.waits.push({ ...wait, job: to });
+    const before = this.waits.filter((wait) => wait.job === id && (isFlow(wait) || wait.policy === 'forked'));
+    for (const { batch } of before)
+      if (this.batch(batch).ended) this.waits.push({ batch, job: to, policy: 'forked' });
     return kept;
   }
 

@@ -64,6 +64,7 @@ test('the texts hold no literals but their own', () => {
       `'output'`,
       `'signal'`,
       `'first'`,
+      `'forked'`,
       `'detached'`,
       `'key'`,
       `'tookMs'`,

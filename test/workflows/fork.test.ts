@@ -10,6 +10,7 @@ import {
   InvalidPayloadError,
   isFinal,
   limitsIn,
+  NonRetryableError,
   runNext,
   unvalidated,
   workflowsIn,
@@ -301,6 +302,35 @@ describe('a fork', () => {
     expect(ended).toMatchObject({ output: [[{ state: 'completed', output: 40 }], { total: 1 }] });
     const forked = await workflows.fork(database.db, id, { from: 'a' });
     expect(await outputOf(forked.id, last, children)).toEqual(ended);
+    const again = await workflows.fork(database.db, forked.id, { from: 'a' });
+    expect(await outputOf(again.id, last, children)).toEqual(ended);
+  });
+
+  test('of the last job of a flow is no part of it, also when that is redriven', async () => {
+    const last: Run = async ({ step, job }) => {
+      await call(step, 'a');
+      if (job.metadata.forkedFrom !== undefined) await step.sleep('b', 3_600_000);
+      return 'done';
+    };
+    const children = [
+      handle(child, () => {
+        throw new NonRetryableError('no');
+      }),
+    ];
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 1, { after: [flow.add(child, 4)], onFailure: 'run' });
+    });
+    await outputOf(Number(jobIds[1]), last, children);
+    const { id: forked } = await workflows.fork(database.db, Number(jobIds[1]), { from: 'a' });
+    const waits = async () => (await queue.find(database.db, forked))?.runAt;
+    await drained(last, children);
+    const wakesAt = await waits();
+    expect(wakesAt).toBeInstanceOf(Date);
+    expect(await workflows.flowOf(database.db, forked)).toBeUndefined();
+    const graph = await workflows.flowGraph(database.db, id);
+    expect(graph?.groups.map(({ firstId }) => firstId)).not.toContain(forked);
+    expect(await workflows.redriveFlow(database.db, id)).toBe(1);
+    expect(await waits()).toEqual(wakesAt);
   });
 
   test('is in the group of the other one, and claims are told of it', async () => {

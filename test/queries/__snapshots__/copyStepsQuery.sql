@@ -37,9 +37,9 @@
     ),
     waited as (
       insert into "queue_waits" (batch_id, job_id, queue, policy)
-      select w.batch_id, $10::int8, w.queue, w.policy
+      select w.batch_id, $10::int8, w.queue, 'forked'
       from "queue_waits" as w join "queue_batches" as b on b.id = w.batch_id
-      where w.job_id = $11::int8 and w.queue = $12 and w.policy in ('run', 'cancel')
+      where w.job_id = $11::int8 and w.queue = $12 and w.policy in ('run', 'cancel', 'forked')
         and b.ended_at is not null
     ),
     marked as (

@@ -37,6 +37,7 @@
       where case
         when w.policy = 'run' then c.over
         when w.policy = 'cancel' then c.over or c.failing
+        when w.policy = 'forked' then false
         else (c.over and c.waiting is not null) or (c.failing and c.waiting = 'failure') end
       group by w.job_id, w.queue
     ),

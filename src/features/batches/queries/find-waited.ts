@@ -10,7 +10,7 @@ export interface Waited {
 }
 
 /**
- * The batches for whose end a job has waited, with what was counted of them.
+ * The batches for whose end a job, or the one of which it was forked, has waited, with what was counted of them.
  *
  * **Under concurrency.** A plain read; they have ended, so nothing changes in them.
  */
@@ -31,6 +31,6 @@ export function findWaitedQuery(
   return sql`
     select b.id, b.total::float8 as total, b.failed::float8 as failed
     from ${queueWaits} as w join ${queueBatches} as b on b.id = w.batch_id
-    where w.job_id = ${id}::int8 and w.queue = ${queue} and w.policy in ('run', 'cancel')
+    where w.job_id = ${id}::int8 and w.queue = ${queue} and w.policy in ('run', 'cancel', 'forked')
     order by b.id`;
 }

@@ -112,6 +112,7 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
       where case
         when w.policy = 'run' then c.over
         when w.policy = 'cancel' then c.over or c.failing
+        when w.policy = 'forked' then false
         else (c.over and c.waiting is not null) or (c.failing and c.waiting = 'failure') end${
           wakes ? sql`` : sql` and false`
         }

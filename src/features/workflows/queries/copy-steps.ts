@@ -21,7 +21,7 @@ export interface StepsToCopy {
  *   could wait for them without being woken.
  * - The mailboxes have the signals that the copied steps have received, so that the next wait looks for the
  *   one after them.
- * - What the job has waited for before it began, the other one may ask for as well.
+ * - What the job has waited for before it began, the other one may ask for as well, but does not wait for.
  * - The fence says that this is not the job's first claim, for which steps would not be read.
  *
  * **Under concurrency.** Sent in the transaction that has inserted the other job, so no worker sees that
@@ -79,9 +79,9 @@ export function copyStepsQuery(tables: TablesOfWorkflows, { queue, id, from, to 
     ),
     waited as (
       insert into ${queueWaits} (batch_id, job_id, queue, policy)
-      select w.batch_id, ${to}::int8, w.queue, w.policy
+      select w.batch_id, ${to}::int8, w.queue, 'forked'
       from ${queueWaits} as w join ${queueBatches} as b on b.id = w.batch_id
-      where w.job_id = ${id}::int8 and w.queue = ${queue} and w.policy in ('run', 'cancel')
+      where w.job_id = ${id}::int8 and w.queue = ${queue} and w.policy in ('run', 'cancel', 'forked')
         and b.ended_at is not null
     ),
     marked as (
