@@ -432,6 +432,8 @@ export class WorkflowModel {
           !ended && this.waits.some((wait) => wait.batch === id && wait.job === job.id && isFlow(wait)),
       ).length;
       if (open === 0 || job.workerId !== null) continue;
+      // Begun, and waits for something else.
+      if (job.blockers === null && job.run !== 'due') continue;
       // Where it was told before how many to wait for, its time stays.
       if (job.blockers === null) job.run = 'never';
       Object.assign(job, { blockers: open, waits: 'flow' });

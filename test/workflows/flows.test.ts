@@ -282,6 +282,22 @@ describe('a flow', () => {
     expect(ran).toEqual(['bad', 'bad', 'last']);
   });
 
+  test('that is redriven leaves alone what waits in its middle: its times are kept', async () => {
+    const nap = defineJob('nap', { queue: 'q', deadlineMs: 7_200_000 });
+    const naps = handle(nap, async ({ step }) => await step.sleep('nap', 3_600_000));
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(nap, undefined, { after: [flow.add(work, 'bad')], onFailure: 'run' });
+    });
+    await drain(database.db, { queue, handlers: [...handlers, naps], deadlineMs: 60_000 });
+    const before = await queue.find(database.db, Number(jobIds[1]));
+    expect(before).toMatchObject({ state: 'scheduled' });
+    expect(await workflows.redriveFlow(database.db, id)).toBe(1);
+    expect(await queue.find(database.db, Number(jobIds[1]))).toEqual(before);
+    await work_();
+    expect(ran).toEqual(['bad', 'bad']);
+    expect(await queue.find(database.db, Number(jobIds[1]))).toEqual(before);
+  });
+
   test('that is redriven and fails again cancels what comes after it again', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       flow.add(work, 'after', { after: [flow.add(work, 'bad'), flow.add(work, 'good')] });

@@ -5,12 +5,15 @@
       group by w.job_id, w.queue
     ),
     live as materialized (
-      select i.id, i.queue, i.open from waits as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
+      select i.id, i.queue, i.open, statement_timestamp() as now
+      from waits as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j
     )
     update "queue_jobs" as j
-    set blockers = case when j.worker_id is null then i.open::int4 else j.blockers end,
-      run_at = case when j.worker_id is null and j.blockers is null then 'infinity' else j.run_at end
+    set blockers = case when j.worker_id is null and (j.blockers is not null or j.run_at <= i.now)
+        then i.open::int4 else j.blockers end,
+      run_at = case when j.worker_id is null and j.blockers is null and j.run_at <= i.now
+        then 'infinity' else j.run_at end
     from live as i where j.queue = i.queue and j.id = i.id
     returning j.id
 -- $1 = 42

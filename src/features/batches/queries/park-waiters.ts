@@ -6,8 +6,9 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * Lets the jobs of a flow wait again for its open batches; returns how many wait.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches, so no fold comes in between. It
- * locks jobs after them, in the order of their ids. A job that a worker holds has begun, and goes on. One
- * that waits already keeps the time of its deadline.
+ * locks jobs after them, in the order of their ids. A job that a worker holds has begun, and goes on; so has
+ * one that waits for a time, a signal or its next attempt. One that waits already keeps the time of its
+ * deadline.
  */
 export async function parkWaiters(tx: Executor, tables: TablesOfBatches, flowId: number): Promise<number> {
   const query = parkWaitersQuery(tables, flowId);
@@ -26,12 +27,15 @@ export function parkWaitersQuery(
       group by w.job_id, w.queue
     ),
     live as materialized (
-      select i.id, i.queue, i.open from waits as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.id
+      select i.id, i.queue, i.open, statement_timestamp() as now
+      from waits as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j
     )
     update ${queueJobs} as j
-    set blockers = case when j.worker_id is null then i.open::int4 else j.blockers end,
-      run_at = case when j.worker_id is null and j.blockers is null then 'infinity' else j.run_at end
+    set blockers = case when j.worker_id is null and (j.blockers is not null or j.run_at <= i.now)
+        then i.open::int4 else j.blockers end,
+      run_at = case when j.worker_id is null and j.blockers is null and j.run_at <= i.now
+        then 'infinity' else j.run_at end
     from live as i where j.queue = i.queue and j.id = i.id
     returning j.id`;
 }
