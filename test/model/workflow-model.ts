@@ -115,6 +115,8 @@ export class WorkflowModel {
   readonly boxes = new Map<string, ModelBox>();
   readonly batches = new Map<number, ModelBatch>();
   waits: ModelWait[] = [];
+  /** Jobs that were told to end for the failure of one before them. */
+  readonly failedBefore = new Set<number>();
   tallies: ModelTally[] = [];
   readonly livingWorkers = new Set<number>();
   /** How many things have happened: of two of them it says which came first. */
@@ -198,6 +200,7 @@ export class WorkflowModel {
     job.state = state;
     job.endedAt = at;
     job.unwanted = false;
+    this.failedBefore.delete(id);
     const failed = state === 'completed' ? 0 : 1;
     if (job.batch !== null) this.#note({ batch: job.batch, ended: 1, failed });
     if (state !== 'cancelled') return;
@@ -372,6 +375,7 @@ export class WorkflowModel {
     for (const [id, { ended, unwanted, atOnce }] of wakes) {
       const job = this.get(id);
       if (job.state !== 'live') continue;
+      if (unwanted && !job.unwanted) this.failedBefore.add(id);
       job.unwanted ||= unwanted;
       if (job.blockers === null) continue;
       if (job.blockers <= ended || atOnce) this.wake(id);
@@ -435,8 +439,11 @@ export class WorkflowModel {
       // Begun, and waits for something else.
       if (job.blockers === null && job.run !== 'due') continue;
       // Where it was told before how many to wait for, its time stays.
-      if (job.blockers === null) job.run = 'never';
-      Object.assign(job, { blockers: open, waits: 'flow' });
+      const isDoomed = job.unwanted && this.failedBefore.has(job.id);
+      if (job.unwanted && !isDoomed) continue;
+      const isAnew = job.blockers === null || isDoomed;
+      this.failedBefore.delete(job.id);
+      Object.assign(job, { blockers: open, run: isAnew ? 'never' : job.run, waits: 'flow', unwanted: false });
     }
     return failed.length;
   }

@@ -282,6 +282,21 @@ describe('a flow', () => {
     expect(ran).toEqual(['bad', 'bad', 'last']);
   });
 
+  test('that is redriven before what was to end for its failure has ended goes on with that', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 'after', { after: [flow.add(work, 'bad')] });
+    });
+    await runNext(database.db, { queue, handlers, id: Number(jobIds[0]) });
+    await fold();
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'due']);
+    await database.client`update queue_results set payload = '"mended"' where state = 'discarded'`;
+    expect(await workflows.redriveFlow(database.db, id)).toBe(1);
+    expect(await statesOf(jobIds)).toEqual(['due', 'waiting']);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['completed', 'completed']);
+    expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 0 });
+  });
+
   test('that is redriven leaves alone what waits in its middle: its times are kept', async () => {
     const nap = defineJob('nap', { queue: 'q', deadlineMs: 7_200_000 });
     const naps = handle(nap, async ({ step }) => await step.sleep('nap', 3_600_000));

@@ -5,15 +5,16 @@
       group by w.job_id, w.queue
     ),
     live as materialized (
-      select i.id, i.queue, i.open, statement_timestamp() as now
+      select i.id, i.queue, i.open, j.blockers is null or j.cancel_reason is not null as anew,
+        j.worker_id is null and (j.blockers is not null or j.run_at <= statement_timestamp())
+          and coalesce(j.cancel_reason = $2, true) as parks
       from waits as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j
     )
     update "queue_jobs" as j
-    set blockers = case when j.worker_id is null and (j.blockers is not null or j.run_at <= i.now)
-        then i.open::int4 else j.blockers end,
-      run_at = case when j.worker_id is null and j.blockers is null and j.run_at <= i.now
-        then 'infinity' else j.run_at end
-    from live as i where j.queue = i.queue and j.id = i.id
+    set blockers = i.open::int4, cancel_reason = null,
+      run_at = case when i.anew then 'infinity' else j.run_at end
+    from live as i where j.queue = i.queue and j.id = i.id and i.parks
     returning j.id
 -- $1 = 42
+-- $2 = "A job that it waited for was discarded or cancelled"

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { FAILED_BEFORE } from './fold-tallies.ts';
 
 /**
  * Lets the jobs of a flow wait again for its open batches; returns how many wait.
@@ -8,7 +9,7 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * **Under concurrency.** Sent in the transaction that has locked the batches, so no fold comes in between. It
  * locks jobs after them, in the order of their ids. A job that a worker holds has begun, and goes on; so has
  * one that waits for a time, a signal or its next attempt. One that waits already keeps the time of its
- * deadline.
+ * deadline. One that a failure was to end, and that no worker has ended yet, waits again like the others.
  */
 export async function parkWaiters(tx: Executor, tables: TablesOfBatches, flowId: number): Promise<number> {
   const query = parkWaitersQuery(tables, flowId);
@@ -27,15 +28,15 @@ export function parkWaitersQuery(
       group by w.job_id, w.queue
     ),
     live as materialized (
-      select i.id, i.queue, i.open, statement_timestamp() as now
+      select i.id, i.queue, i.open, j.blockers is null or j.cancel_reason is not null as anew,
+        j.worker_id is null and (j.blockers is not null or j.run_at <= statement_timestamp())
+          and coalesce(j.cancel_reason = ${FAILED_BEFORE}, true) as parks
       from waits as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j
     )
     update ${queueJobs} as j
-    set blockers = case when j.worker_id is null and (j.blockers is not null or j.run_at <= i.now)
-        then i.open::int4 else j.blockers end,
-      run_at = case when j.worker_id is null and j.blockers is null and j.run_at <= i.now
-        then 'infinity' else j.run_at end
-    from live as i where j.queue = i.queue and j.id = i.id
+    set blockers = i.open::int4, cancel_reason = null,
+      run_at = case when i.anew then 'infinity' else j.run_at end
+    from live as i where j.queue = i.queue and j.id = i.id and i.parks
     returning j.id`;
 }
