@@ -259,7 +259,7 @@ describe('pause and resume', () => {
     expect((await queue.paused(database.db)).map((each) => each.queue).sort()).toEqual(['-v', 'mail']);
     const unknown = await run('pause', 'mial');
     expect(unknown).toMatchObject({ code: 0, stdout: 'mial is paused\n' });
-    expect(unknown.stderr).toBe("There is no job of 'mial'. Is this the name of the queue?\n");
+    expect(unknown.stderr).toBe("No job is in 'mial': is this the name of the queue?\n");
     await run('resume', 'mial');
     expect(await run('pause', 'mail')).toMatchObject({ code: 0, stdout: 'mail was already paused\n' });
     const { stdout } = await run('resume', '--json', '--', 'mail', '-v');

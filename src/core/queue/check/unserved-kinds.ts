@@ -37,11 +37,12 @@ export async function unservedKinds(
     if (workersOf(crews, queue, kind) > 0) continue;
     const served = workersOf(crews, queue) > 0;
     const minutes = Math.round(dueMs / 60_000);
+    const since = minutes === 1 ? 'a minute' : `${minutes} minutes`;
     found.set(JSON.stringify([queue, kind]), {
       code: 'kind-unserved',
       severity: 'warning',
       message:
-        `A job of the kind '${kind}' in '${queue}' has been due for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, ` +
+        `A job of the kind '${kind}' in '${queue}' has been due for ${since}, ` +
         (served
           ? 'and no worker that serves the queue has a handler for it'
           : 'and no worker serves the queue'),

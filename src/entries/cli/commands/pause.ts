@@ -33,7 +33,7 @@ async function change({ project, args, output }: Context<object>, verb: 'pause' 
         );
       // A queue may be paused before its first job, and a misspelt one stops nothing.
       if (paused && (await queue.list(db, { queue: name, limit: 1 })).jobs.length === 0)
-        complain(`There is no job of '${name}'. Is this the name of the queue?`);
+        complain(`No job is in '${name}': is this the name of the queue?`);
     }
   } finally {
     // Those before an error, too.
