@@ -10,7 +10,8 @@ export interface Waited {
 }
 
 /**
- * The batches for whose end a job, or the one of which it was forked, has waited, with what was counted of them.
+ * The batches for whose end a job has waited, or the one that it is a fork of, with what was counted of
+ * them.
  *
  * **Under concurrency.** A plain read; they have ended, so nothing changes in them.
  */

@@ -11,8 +11,8 @@ import type { DeclareTable } from '../../../core/schema/declare-table.ts';
 /**
  * What a batch is for a job that waits for it. `parent`: its handler has enqueued the members, and waits when
  * it says so; if it is cancelled, so are they. `detached`: the same, but they go on. `run`: it runs once all
- * have ended. `cancel`: it ends as cancelled at the first failure. `forked`: the job of which it was forked has
- * waited for it, so it may ask how the members have ended; it waits for nothing.
+ * have ended. `cancel`: it ends as cancelled at the first failure. `forked`: the job of which it was forked
+ * has waited for it, so it may ask how the members have ended; it waits for nothing.
  */
 export type WaitPolicy = 'parent' | 'detached' | 'run' | 'cancel' | 'forked';
 
