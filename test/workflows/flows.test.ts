@@ -14,7 +14,9 @@ import {
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { findUnwoken } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -311,6 +313,22 @@ describe('a flow', () => {
     await work_();
     expect(ran).toEqual(['bad', 'bad']);
     expect(await queue.find(database.db, Number(jobIds[1]))).toEqual(before);
+  });
+
+  test('that is redriven goes on, although a recount looks before the return of the failed job is counted', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 'after', { after: [flow.add(work, 'bad')] });
+    });
+    await work_();
+    await database.client`update queue_results set payload = '"mended"' where payload = '"bad"'`;
+    expect(await workflows.redriveFlow(database.db, id)).toBe(2);
+    const batches = await database.client`select id::int from queue_batches`;
+    const batchIds = batches.map((batch) => Number(batch.id));
+    expect(await findUnwoken(database.db, all, batchIds)).toEqual(new Map());
+    const wake = { queue: 'q', ids: [Number(jobIds[1])], channel: undefined };
+    expect(await wakeWaiters(database.db, all, wake)).toBe(0);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['completed', 'completed']);
   });
 
   test('that is redriven and fails again cancels what comes after it again', async () => {

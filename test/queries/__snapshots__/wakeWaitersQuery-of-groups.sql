@@ -3,7 +3,8 @@
       where w.job_id = any($1::text::int8[]) and w.queue = $2
     ),
     locked as materialized (
-      select b.id, b.ended_at is not null as ended, b.failed > 0 as failing, b.waiting
+      select b.id, b.ended_at is not null as ended, b.failed > 0
+        and not exists (select from "queue_tallies" as t where t.batch_id = b.id and t.failed < 0) as failing, b.waiting
       from "queue_batches" as b cross join set_config('lock_timeout', $3::text, true) as patience
       where b.id = any(array(select batch_id from waits))
       order by b.id for no key update of b skip locked

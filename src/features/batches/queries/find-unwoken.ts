@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { isFailing } from '../sql/failing-batch.ts';
 import { isParked } from '../sql/parked-job.ts';
 
 /**
@@ -26,17 +27,16 @@ export async function findUnwoken(
 /** The most jobs that are looked at. */
 const MOST = 1_000;
 
-export function findUnwokenQuery(
-  { queueJobs, queueBatches, queueWaits }: TablesOfBatches,
-  batchIds: readonly number[],
-): SQL {
+export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly number[]): SQL {
+  const { queueJobs, queueBatches, queueWaits } = tables;
   return sql`
     select distinct j.queue, j.id
     from ${queueBatches} as b
     join ${queueWaits} as i on i.batch_id = b.id
     join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
     where b.id = any(${arrayText(batchIds)}::text::int8[])
-      and (b.ended_at is not null or (b.failed > 0 and (i.policy = 'cancel' or b.waiting = 'failure')))
+      and (b.ended_at is not null or (${isFailing(tables)}
+        and (i.policy = 'cancel' or b.waiting = 'failure')))
       and ${isParked}
     limit ${MOST}::int4`;
 }

@@ -5,6 +5,7 @@ import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
 import { groupsIn } from '../../../core/sql/statement-context.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { isFailing } from '../sql/failing-batch.ts';
 import { isParked } from '../sql/parked-job.ts';
 import { FAILED_BEFORE } from './fold-tallies.ts';
 
@@ -38,7 +39,7 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
       where w.job_id = any(${arrayText(ids)}::text::int8[]) and w.queue = ${queue}
     ),
     locked as materialized (
-      select b.id, b.ended_at is not null as ended, b.failed > 0 as failing, b.waiting
+      select b.id, b.ended_at is not null as ended, ${isFailing(tables)} as failing, b.waiting
       from ${queueBatches} as b${lockPatience(tables, 'skip')}
       where b.id = any(array(select batch_id from waits))
       order by b.id for no key update of b skip locked
