@@ -117,6 +117,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     return storeInWorker(
       {
         ...{ job: attempt.job, holder, environment: { db, tables }, signal },
+        completeRan: false,
         checkOpen: () => {},
         wait: () => {},
         noteProgress: () => {},

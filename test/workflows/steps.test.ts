@@ -164,6 +164,22 @@ describe('a recorded step', () => {
     expect(await database.db.select().from(effects)).toHaveLength(1);
   });
 
+  test('of a transaction that completes the job is refused, and says where to complete it', async () => {
+    await start(async ({ step, job, complete }) => {
+      await step.transaction('write', async (tx) => {
+        await tx.insert(effects).values({ job: job.id, what: 'written' });
+        await complete(tx, 'early');
+      });
+    });
+    expect(await ended(await enqueue({ maxAttempts: 1 }))).toMatchObject({
+      state: 'discarded',
+      errors: [
+        { message: expect.stringMatching(/'write'.*complete\(tx\) has ended its job.*after the last step/) },
+      ],
+    });
+    expect(await database.db.select().from(effects)).toEqual([]);
+  });
+
   test('can be recorded by a call of its own', async () => {
     const turns: number[] = [];
     await start(async ({ step, job }) => {

@@ -10,6 +10,8 @@ export interface AttemptAddedTo {
   readonly environment: { readonly db: Database; readonly tables: QueueTables };
   /** Of the handler: aborted when the attempt is over although the handler is not. */
   readonly signal: AbortSignal;
+  /** Whether the handler has called `complete(tx)`, whose transaction may not have committed. */
+  readonly completeRan: boolean;
   /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
   checkOpen(): void;
   /**

@@ -384,6 +384,12 @@ export class AttemptSteps {
     const startMs = performance.now();
     const stored = await this.attempt.environment.db.transaction(async (tx) => {
       const output = await this.within(name, () => run(tx));
+      if (this.attempt.completeRan) {
+        throw new QueueError(
+          `The step '${name}' cannot be recorded: complete(tx) has ended its job. ` +
+            'Call complete in a db.transaction of its own, after the last step',
+        );
+      }
       const step = this.toRecord(name, 'transaction', output, startMs);
       this.attempt.checkOpen();
       if ((await this.store.recordIn(tx, step)) === undefined) throw this.lost();
