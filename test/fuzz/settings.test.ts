@@ -174,7 +174,7 @@ describe('functions that run jobs say what is wrong', () => {
   test('a worker without a database', () => {
     for (const db of [undefined, null, 5, 'postgres://', {}, { execute: 5 }]) {
       expect(() => createWorker(db as never, { queue, handlers })).toThrow(
-        'drizzle-queue needs a Drizzle database or transaction as the first argument',
+        'drizzle-queue needs a Drizzle database or transaction',
       );
     }
   });

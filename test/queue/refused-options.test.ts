@@ -1,5 +1,3 @@
-import { drizzle as mysql } from 'drizzle-orm/mysql-proxy';
-import { drizzle as sqlite } from 'drizzle-orm/sqlite-proxy';
 import {
   createQueue,
   createWorker,
@@ -131,7 +129,7 @@ describe('arguments in the wrong order', () => {
 
   test.each(calls)('a forgotten database is what %s asks for', async (name, call) => {
     await expect(call(index, { x: 1 })).rejects.toThrow(
-      `needs a Drizzle database or transaction as the first argument: ${name}(db, …)`,
+      `needs a Drizzle database or transaction: ${name}(db, …)`,
     );
   });
 
@@ -148,36 +146,22 @@ describe('what is not there at all', () => {
   const enqueueFrom = queue.enqueueFrom.bind(queue) as Call;
 
   test('the database', async () => {
-    const asked =
-      'drizzle-queue needs a Drizzle database or transaction as the first argument: enqueue(db, …)';
-    for (const db of [null, {}, 'postgres://']) {
-      await expect(enqueue(db, index, 1)).rejects.toThrow(new TypeError(asked));
+    const asked = 'drizzle-queue needs a Drizzle database or transaction: enqueue(db, …)';
+    for (const [db, got] of [
+      [undefined, 'undefined'],
+      [null, 'object'],
+      [{}, 'object'],
+      ['postgres://app:secret@db/app', 'string'],
+    ]) {
+      await expect(enqueue(db, index, 1)).rejects.toThrow(new TypeError(`${asked}; got ${got}`));
     }
-    await expect(enqueue(undefined, index, 1)).rejects.toThrow(new TypeError(`${asked}; got undefined`));
   });
 
   test.each([
     ['postgres.js', () => postgres('postgres://127.0.0.1:9/none')],
     ['node-postgres', () => new pg.Pool()],
   ])('the database, in whose place is a client of %s', async (_, client) => {
-    await expect(enqueue(client(), index, 1)).rejects.toThrow(
-      'enqueue(db, …); got a client of the driver, which drizzle() makes a database of',
-    );
-  });
-
-  test.each([
-    ['MySQL', () => mysql(async () => ({ rows: [] }))],
-    ['SQLite', () => sqlite(async () => ({ rows: [] }))],
-  ])('the database of Postgres, in whose place is one of %s', async (_, db) => {
-    await expect(enqueue(db(), index, 1)).rejects.toThrow(
-      'enqueue: the db is a Drizzle database, but not one of Postgres',
-    );
-  });
-
-  test('a queue without a database of its own, which is given one', () => {
-    expect(() => Reflect.apply(createQueue, undefined, [untouched()])).toThrow(
-      'createQueue takes no database: give it to each call, as in queue.enqueue(db, …)',
-    );
+    await expect(enqueue(client(), index, 1)).rejects.toThrow('enqueue(db, …); got a client: use drizzle()');
   });
 
   test.each<[keyof typeof queue, unknown[]]>([
@@ -197,7 +181,7 @@ describe('what is not there at all', () => {
     // As JavaScript calls it.
     const call = async () => await (Reflect.get(queue, name) as Call).apply(queue, args);
     await expect(call()).rejects.toThrow(
-      `drizzle-queue needs a Drizzle database or transaction as the first argument: ${name}(db, …)`,
+      `drizzle-queue needs a Drizzle database or transaction: ${name}(db, …)`,
     );
   });
 
@@ -206,7 +190,7 @@ describe('what is not there at all', () => {
     async (name, run) => {
       const options = { queue, handlers: [handle(index, () => {})], deadlineMs: 5 };
       await expect(async () => await Reflect.apply(run, undefined, [options])).rejects.toThrow(
-        `drizzle-queue needs a Drizzle database or transaction as the first argument: ${name}(db, …)`,
+        `drizzle-queue needs a Drizzle database or transaction: ${name}(db, …)`,
       );
     },
   );

@@ -34,18 +34,16 @@ export interface Database extends Executor {
 /** One row of a raw query. Drivers decode some types differently, so each query converts what it reads. */
 export type RawRow = Record<string, unknown>;
 
-export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transaction as the first argument';
+export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transaction';
 
 /** For callers without TypeScript, who easily forget it. @throws TypeError unless `db` can be one */
 export function checkExecutor(caller: string, db: object): void {
-  if (can(db, 'select') && !can(db, 'selectDistinctOn')) {
-    throw new TypeError(`${caller}: the db is a Drizzle database, but not one of Postgres`);
-  }
   if (can(db, 'execute')) return;
-  // postgres.js and PGlite, and node-postgres.
+  // postgres.js, and node-postgres or PGlite.
   const isClient = can(db, 'unsafe') || can(db, 'query');
-  const got = isClient ? '; got a client of the driver, which drizzle() makes a database of' : '';
-  throw new TypeError(`${NO_DATABASE}: ${caller}(db, …)${db === undefined ? '; got undefined' : got}`);
+  // Not the value: a URL has a password.
+  const got = isClient ? 'a client: use drizzle()' : typeof db;
+  throw new TypeError(`${NO_DATABASE}: ${caller}(db, …); got ${got}`);
 }
 
 /** Whether what was given has this method, whatever it is. */

@@ -88,9 +88,6 @@ const AROUND = namesOf<Around>({ enqueue: true, run: true, runBatch: true });
 
 /** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
-  if (typeof Reflect.get(Object(options), 'execute') === 'function') {
-    throw new TypeError('createQueue takes no database: give it to each call, as in queue.enqueue(db, …)');
-  }
   checkOptions('createQueue: options', options, OPTIONS);
   const { tables, wakeUps, maxPayloadBytes, requireTransaction } = options;
   const { around, schedules, limits, workflows, keys, metrics } = options;

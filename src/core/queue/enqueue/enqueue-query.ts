@@ -39,9 +39,8 @@ export function enqueueQuery<TJob extends JobDefinition>(
     // It may not be awaited, and an unhandled rejection would end the process.
     made.then(undefined, () => undefined);
     throw new TypeError(
-      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, but a query must be returned ` +
-        `at once; ` +
-        'use enqueue, or a schema without async checks',
+      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, but a query is returned at once: ` +
+        'use enqueue',
     );
   }
   if (made.rule !== undefined) {
