@@ -9,11 +9,11 @@ import type { Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import { textOf } from '../../core/sql/own-values.ts';
 import { QueueError } from '../../errors.ts';
+import { MAX_MADE_NAME_BYTES } from './job/step-names.ts';
 import { copySteps } from './queries/copy-steps.ts';
 import { findJobWithStep, type JobWithStep } from './queries/find-job-with-step.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
-import { MAX_MADE_NAME_BYTES } from './worker/attempt-steps.ts';
 
 /** Options of {@link Workflows.fork}. */
 export interface ForkOptions<TJob extends JobDefinition = JobDefinition> {

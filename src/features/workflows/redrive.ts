@@ -3,13 +3,13 @@ import { redriveJobs } from '../../core/queries/operate/redrive-jobs.ts';
 import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
+import { MAX_MADE_NAME_BYTES } from './job/step-names.ts';
 import { findJobWithStep } from './queries/find-job-with-step.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
 import { lockLiveJob } from './queries/lock-live-job.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
 import { whileLocked } from './while-locked.ts';
-import { MAX_MADE_NAME_BYTES } from './worker/attempt-steps.ts';
 
 /**
  * What became of the job. `redriven`: it is due, and does the step again. The others change nothing.

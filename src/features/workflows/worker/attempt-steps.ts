@@ -19,6 +19,7 @@ import {
   StepLimitError,
   StepMismatchError,
 } from '../job/step-errors.ts';
+import { END, MAX_MADE_NAME_BYTES, UNDO } from '../job/step-names.ts';
 import type { StepEnd, StepObservation, StepObserver } from '../job/step-observer.ts';
 import type { FoundStep } from '../queries/find-steps.ts';
 import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
@@ -86,14 +87,6 @@ export const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
 const MAX_TRACE = 200;
-/** The step that says that a job is being undone, and the names of what undoes others. */
-export const UNDO = 'undo';
-/** What the step that waits for a child has after the name of the one that has enqueued it. */
-export const END = ': end';
-
-/** Of the name of a step that is made of another one's. */
-export const MAX_MADE_NAME_BYTES = MAX_NAME_BYTES + Math.max(`${UNDO}:`.length, END.length);
-
 /** The step whose function the current code is part of. Asked for once: a browser has none. */
 let insideSteps: AsyncContext<string> | undefined;
 

@@ -13,10 +13,10 @@ import type {
   ParentCounts,
 } from '../job/child.ts';
 import { ChildFailedError, StepLimitError } from '../job/step-errors.ts';
+import { END } from '../job/step-names.ts';
 import {
   type AttemptSteps,
   type ChildrenToEnqueue,
-  END,
   type EnqueuedChildren,
   isOver,
   type KnownStep,

@@ -33,6 +33,7 @@ import type {
   TokenOptions,
   WaitForSignalOptions,
 } from '../job/step.ts';
+import { UNDO } from '../job/step-names.ts';
 import type { StepObserver } from '../job/step-observer.ts';
 import type { StepToRecord } from '../queries/record-steps.ts';
 import {
@@ -43,7 +44,6 @@ import {
   type Run,
   type RunIn,
   type StepStore,
-  UNDO,
 } from './attempt-steps.ts';
 import { FirstStep } from './first-step.ts';
 import { StepChildren } from './step-children.ts';

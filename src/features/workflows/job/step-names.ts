@@ -1,0 +1,9 @@
+import { MAX_NAME_BYTES } from '../../../core/job/limits.ts';
+
+/** The step that says that a job is being undone, and what the names of those that undo others begin with. */
+export const UNDO = 'undo';
+/** What the step that waits for a child has after the name of the one that has enqueued it. */
+export const END = ': end';
+
+/** The most bytes of the name of a step that is made of another one's, which was checked. */
+export const MAX_MADE_NAME_BYTES = MAX_NAME_BYTES + Math.max(`${UNDO}:`.length, END.length);
