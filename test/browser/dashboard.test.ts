@@ -279,7 +279,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
           await press(
             page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }),
           );
-          await page.getByText("of 'export' in 'exports' are due").first().waitFor();
+          await page.getByText("of 'export' in 'exports' has been due").first().waitFor();
         });
         await database.client`delete from queue_jobs where queue in ('exports', 'reports')`;
       });
