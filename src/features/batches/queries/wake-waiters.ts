@@ -21,8 +21,9 @@ export interface WakeWaiters {
  * as it counts; this is for those whose rows it could not write.
  *
  * **Under concurrency.** It locks first batches, then jobs, as a fold does, and waits for none of them: what
- * is locked is left for the next look. It judges a batch by its row as it is after the lock, so a redrive of
- * the flow that commits in between is seen.
+ * is locked is left for the next look. It judges a batch by its row as it is after the lock, so one that a
+ * redrive of the flow has reopened counts as open. What that redrive has noted of failures is read before the
+ * lock: if it commits in the moment between, a failure that it takes back still cancels what waits for it.
  */
 export async function wakeWaiters(db: Runner, tables: TablesOfBatches, wake: WakeWaiters): Promise<number> {
   const [row] = await queryRows(db, tables, wakeWaitersQuery(tables, wake), { entry: BATCHES_ENTRY });
