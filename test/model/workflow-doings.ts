@@ -65,7 +65,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     });
     expect(claimed?.id).toBe(id);
     if (claimed === undefined) return;
-    const isBlocked = claimed.blockers !== undefined && (await isBlockedIn(db, tables, { id, queue: name }));
+    const isBlocked = Boolean(claimed.blockers) && (await isBlockedIn(db, tables, { id, queue: name }));
     expect(isBlocked).toBe(model.isBlocked(job));
     if (!isBlocked) expectMayBegin(state, model, id);
     if (job.workerId !== null) saw('a job taken over');
@@ -201,7 +201,9 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     if (ending === 'complete') model.end(job.id, 'completed');
     else if (ending === 'fail for good') model.end(job.id, 'discarded');
     else if (ending === 'cancel') model.end(job.id, 'cancelled');
-    else model.putBack(job, ending === 'interrupt' ? 'due' : 'later');
+    else if (isReschedule(settlement)) {
+      model.rest(job, ending === 'interrupt' ? 'due' : 'later', settlement.transition.attempt);
+    }
     saw(`settled: ${ending}`);
   }
 
@@ -563,7 +565,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
 
     endMembers: async () => {
       // Those that are locked it leaves alone; the model knows none that is left.
-      if (model.lockedJobs.size > 0) return;
+      if (model.lockedJobs.size > 0 || model.lockedBatches.size > 0) return;
       const unwanted = [...model.batches.values()].flatMap(({ id, unwanted }) => (unwanted ? id : []));
       await endAllMembers(db, tables, unwanted, undefined);
       model.endMembers();
@@ -589,7 +591,9 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       const flow = flowAt(index);
       // It waits for the batches, and for the jobs that wait for them.
       if (flow === undefined || model.lockedBatches.size > 0 || model.lockedJobs.size > 0) return;
+      const spared = model.live.filter(({ id, unwanted }) => unwanted && model.cancelledWith.has(id));
       const redriven = model.redriveFlow(flow);
+      if (spared.some(({ unwanted }) => !unwanted)) saw('a job that was to end with its flow goes on');
       expect(await workflows.redriveFlow(db, flow)).toBe(redriven);
       saw(redriven > 0 ? 'a flow put back' : 'a flow without failures left as it is');
     },

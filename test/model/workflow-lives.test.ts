@@ -57,6 +57,7 @@ const events = [
   'a signal: late',
   'a signal: received',
   'a signal: waiting',
+  'a job that was to end with its flow goes on',
   'a stale record refused',
   'a stale settlement refused',
   'a step recorded',

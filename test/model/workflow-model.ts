@@ -117,7 +117,11 @@ export class WorkflowModel {
   waits: ModelWait[] = [];
   /** Jobs that were told to end for the failure of one before them. */
   readonly failedBefore = new Set<number>();
+  /** Jobs that were told to end with their batch. */
+  readonly cancelledWith = new Set<number>();
   tallies: ModelTally[] = [];
+  /** Jobs that have spent an attempt. */
+  readonly attempted = new Set<number>();
   readonly livingWorkers = new Set<number>();
   /** How many things have happened: of two of them it says which came first. */
   time = 0;
@@ -201,6 +205,8 @@ export class WorkflowModel {
     job.endedAt = at;
     job.unwanted = false;
     this.failedBefore.delete(id);
+    this.cancelledWith.delete(id);
+    this.attempted.delete(id);
     const failed = state === 'completed' ? 0 : 1;
     if (job.batch !== null) this.#note({ batch: job.batch, ended: 1, failed });
     if (state !== 'cancelled') return;
@@ -230,12 +236,21 @@ export class WorkflowModel {
     job.run = run;
   }
 
+  /** After an attempt: what it waited for makes it due no more. */
+  rest(job: WorkflowJob, run: Run, attempt: number): void {
+    this.putBack(job, run);
+    job.blockers = null;
+    this.#spent(job, attempt);
+  }
+
   /** Whoever was woken since its claim, or is to end, does not wait. */
-  park({ id, waits }: Attempt): void {
+  park({ id, waits, attempt }: Attempt): void {
     const job = this.get(id);
+    this.#spent(job, attempt - 1);
     const runs = waits.map((wait) => (wait.type === 'batches' ? 'never' : wait.run));
     const run = runs.includes('due') ? 'due' : runs.includes('later') ? 'later' : 'never';
     job.waits = [...waits];
+    job.blockers ??= 0;
     this.putBack(job, job.run === 'woken' || job.unwanted ? 'due' : run);
   }
 
@@ -264,7 +279,8 @@ export class WorkflowModel {
     if (key !== undefined && box.keys.has(key)) return 'duplicate';
     if (key !== undefined) box.keys.add(key);
     box.sent.push(value);
-    if (box.waiting) this.wake(id);
+    const { workerId, blockers } = this.get(id);
+    if (box.waiting && (workerId !== null || blockers !== null)) this.wake(id);
     return 'sent';
   }
 
@@ -307,7 +323,7 @@ export class WorkflowModel {
     for (const batch of batches) batch.waiting = failFast || others ? 'failure' : 'end';
     if (!this.holds(attempt)) return isOpen;
     const job = this.get(attempt.id);
-    if (isOpen) job.blockers = Math.min(job.blockers ?? open, open);
+    if (isOpen) job.blockers = Math.min(job.blockers || open, open);
     return isOpen;
   }
 
@@ -377,9 +393,10 @@ export class WorkflowModel {
       if (job.state !== 'live') continue;
       if (unwanted && !job.unwanted) this.failedBefore.add(id);
       job.unwanted ||= unwanted;
-      if (job.blockers === null) continue;
+      // 0: it was woken, or waits for something else.
+      if (!job.blockers) continue;
       if (job.blockers <= ended || atOnce) this.wake(id);
-      job.blockers = job.blockers > ended ? job.blockers - ended : null;
+      job.blockers = Math.max(job.blockers - ended, 0);
     }
   }
 
@@ -388,21 +405,27 @@ export class WorkflowModel {
     for (const job of this.live) {
       if (job.batch === null || job.unwanted || !this.batch(job.batch).unwanted) continue;
       job.unwanted = true;
+      this.cancelledWith.add(job.id);
       job.blockers = null;
       if (job.workerId === null) job.run = 'due';
     }
   }
 
+  /** Whether the handler of a job that is not held has been called since it was enqueued or put back. */
+  hasBegun({ id }: WorkflowJob): boolean {
+    return this.attempted.has(id) || this.stepsOf(id).size > 0;
+  }
+
   /** Whether a job must not begin: something has to end before, of which it has not heard. */
   isBlocked({ id, blockers }: WorkflowJob): boolean {
-    if (blockers === null) return false;
+    if (!blockers) return false;
     return this.waits.some((wait) => wait.job === id && isFlow(wait) && !this.batch(wait.batch).ended);
   }
 
   /** Whether a job waits, as `finish` asks. */
   waitsNow(job: WorkflowJob): boolean {
-    if (job.workerId !== null || job.unwanted) return false;
-    if (job.run === 'never' || this.isBlocked(job)) return true;
+    if (job.workerId !== null || job.unwanted || job.blockers === null) return false;
+    if (job.run !== 'due') return true;
     return [...this.stepsOf(job.id).values()].some(
       ({ ended, kind, until }) => !ended && (kind !== 'sleep' || until === 'ahead'),
     );
@@ -429,6 +452,14 @@ export class WorkflowModel {
         batch.ended = false;
       }
     }
+    // What was to end because the flow was cancelled goes on.
+    this.tallies = this.tallies.map((tally) =>
+      batches.some(({ id }) => id === tally.batch) ? { ...tally, unwanted: false } : tally,
+    );
+    for (const job of this.live) {
+      if (batches.some(({ id }) => id === job.batch) && this.cancelledWith.delete(job.id))
+        job.unwanted = false;
+    }
     for (const { id } of failed) this.redrive(id);
     for (const job of this.live) {
       const open = batches.filter(
@@ -436,12 +467,13 @@ export class WorkflowModel {
           !ended && this.waits.some((wait) => wait.batch === id && wait.job === job.id && isFlow(wait)),
       ).length;
       if (open === 0 || job.workerId !== null) continue;
-      // Begun, and waits for something else.
-      if (job.blockers === null && job.run !== 'due') continue;
+      // Begun, and waits for something else, or is about to go on.
+      const isRedriven = failed.some(({ id }) => id === job.id);
+      if (!isRedriven && (this.hasBegun(job) || (!job.blockers && job.run !== 'due'))) continue;
       // Where it was told before how many to wait for, its time stays.
       const isDoomed = job.unwanted && this.failedBefore.has(job.id);
       if (job.unwanted && !isDoomed) continue;
-      const isAnew = job.blockers === null || isDoomed;
+      const isAnew = !job.blockers || isDoomed;
       this.failedBefore.delete(job.id);
       Object.assign(job, { blockers: open, run: isAnew ? 'never' : job.run, waits: 'flow', unwanted: false });
     }
@@ -524,6 +556,11 @@ export class WorkflowModel {
         step.until = 'passed';
         if (step.kind === 'sleep') step.over = this.time;
       }
+  }
+
+  #spent({ id }: WorkflowJob, attempts: number): void {
+    if (attempts > 0) this.attempted.add(id);
+    else this.attempted.delete(id);
   }
 
   #note(tally: Partial<ModelTally> & Pick<ModelTally, 'batch'>): void {

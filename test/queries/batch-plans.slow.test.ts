@@ -12,9 +12,11 @@ import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow
 import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
+import { findToldMembersQuery } from '../../src/features/batches/queries/find-told-members.ts';
 import { findUnwokenQuery } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTalliesQuery } from '../../src/features/batches/queries/fold-tallies.ts';
 import { isBlockedQuery } from '../../src/features/batches/queries/is-blocked.ts';
+import { lockFlowQuery } from '../../src/features/batches/queries/lock-flow.ts';
 import { reopenBatchesQuery } from '../../src/features/batches/queries/reopen-batches.ts';
 import { waitForBatchesQuery } from '../../src/features/batches/queries/wait-for-batches.ts';
 import { wakeWaitersQuery } from '../../src/features/batches/queries/wake-waiters.ts';
@@ -100,6 +102,8 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'the ends of two batches': [findEndsQuery(all, [300, 301], undefined), 60],
   'the members that are to end': [findMembersQuery(all, [500], 1_000), 60],
   'a flow': [findFlowQuery(all, 600), 20],
+  'the batches of a flow that are locked': [lockFlowQuery(all, 600), 100],
+  'its members that were to end': [findToldMembersQuery(all, 600), 60],
   'the batches of a flow that is redriven': [reopenBatchesQuery(all, 600), 100],
   'those whose waits are over': [findUnwokenQuery(all, [300, 301]), 60],
   'what makes them due': [wakeWaitersQuery(all, { queue: 'q', ids: [300, 301], channel: 'x' }), 100],

@@ -33,7 +33,7 @@ async function claimed({ db }: Db = database): Promise<number> {
 const parkOne = ({ db }: Db, id: number, transition = park) =>
   parkJobs(db, tables, held, [{ id, fence: 1, transition }]);
 const unpark = ({ db }: Db, ...ids: number[]) =>
-  unparkJobs(db, tables, { queue: 'q', ids, channel: undefined });
+  unparkJobs(db, tables, { queue: 'q', ids, onlyWaiting: true, channel: undefined });
 const written = (id: number) => ({ parked: new Map([[id, null]]), locked: new Set() });
 
 describe('a job that is parked', () => {
@@ -234,7 +234,7 @@ describe('a worker', () => {
     await worker.start();
     await Promise.all([listening, idle]);
     await database.db.transaction((tx) =>
-      unparkJobs(tx, tables, { queue: 'q', ids: [id], channel: wakeChannel(tables) }),
+      unparkJobs(tx, tables, { queue: 'q', ids: [id], onlyWaiting: true, channel: wakeChannel(tables) }),
     );
     await until(async () => (await queue.find(database.db, id))?.state === 'completed');
     await worker.stop();

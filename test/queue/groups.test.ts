@@ -321,7 +321,7 @@ describe('a job that comes back', () => {
     const { id } = await grouped.enqueue(database.db, exported, { tenant: 'acme', rows: 3 });
     await database.client`update queue_jobs set run_at = 'infinity'`;
     await database.client`delete from queue_notes`;
-    const unpark = { queue: 'exports', ids: [id], channel: undefined };
+    const unpark = { queue: 'exports', ids: [id], onlyWaiting: false, channel: undefined };
     expect(await unparkJobs(database.db, grouped.tables, unpark)).toEqual(new Set([id]));
     expect(await noted()).toEqual([{ queue: 'exports', group: 'acme', late: 0 }]);
   });

@@ -257,6 +257,10 @@ describe('finishing a job that waits', () => {
     await worker.start();
     await failed;
     expect(await inOrder.find(database.db, behind.id)).toMatchObject({ state: 'due' });
+    // It does not wait for the signal any more, but for its next attempt.
+    expect(await inOrder.workflows.finish(database.db, { job: slow, id }, output)).toBe('not-waiting');
+    // As one that waits and was claimed and given back, since its beginning could not be recorded.
+    await database.client`update queue_jobs set blockers = 0 where id = ${id}`;
     expect(await inOrder.workflows.finish(database.db, { job: slow, id }, output)).toBe('finished');
     await until(() => began.includes(behind.id));
     expect(await inOrder.find(database.db, slow, id)).toMatchObject({

@@ -2,6 +2,7 @@ import {
   createQueue,
   createWorker,
   defineJob,
+  defineSignal,
   drain,
   fixedBackoff,
   handlersFor,
@@ -17,7 +18,8 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { findUnwoken } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
-import { clearTables, tables } from '../queries/support/jobs.ts';
+import { endAllMembers } from '../../src/features/batches/worker/folding.ts';
+import { clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -315,6 +317,30 @@ describe('a flow', () => {
     expect(await queue.find(database.db, Number(jobIds[1]))).toEqual(before);
   });
 
+  test('that is redriven leaves alone what waits for its own jobs, or is about to go on', async () => {
+    const answer = defineSignal('answer');
+    const parent = defineJob('parent', { queue: 'q' });
+    const asking = defineJob('asking', { queue: 'q' });
+    const those = [
+      ...handlers,
+      handle(parent, async ({ step }) => {
+        await step.waitForJob(await step.enqueue('child', work, 'child', { delayMs: 3_600_000 }));
+      }),
+      handle(asking, async ({ step }) => await step.waitForSignal(answer)),
+    ];
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const bad = flow.add(work, 'bad');
+      for (const job of [parent, asking]) flow.add(job, undefined, { after: [bad], onFailure: 'run' });
+    });
+    await drain(database.db, { queue, handlers: those, deadlineMs: 60_000 });
+    await workflows.signal(database.db, { id: Number(jobIds[2]) }, answer);
+    const waiting = () => Promise.all(jobIds.slice(1).map((id) => jobRow(database.client, id)));
+    const before = await waiting();
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'waiting', 'due']);
+    expect(await workflows.redriveFlow(database.db, id)).toBe(1);
+    expect(await waiting()).toEqual(before);
+  });
+
   test('that is redriven goes on, although a recount looks before the return of the failed job is counted', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       flow.add(work, 'after', { after: [flow.add(work, 'bad')] });
@@ -358,6 +384,51 @@ describe('a flow', () => {
       failed: 0,
       cancelReason: null,
     });
+  });
+
+  test.each(['at once', 'once that is counted', 'once its jobs were told'])(
+    'that was cancelled and is redriven %s goes on, and so does what has not ended yet',
+    async (when) => {
+      const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+        flow.add(work, 'last', { after: [flow.add(work, 'one'), flow.add(work, 'two')] });
+      });
+      const single = await queue.enqueue(database.db, work, 'single');
+      await runNext(database.db, { queue, handlers, id: Number(jobIds[0]) });
+      await workflows.cancelFlow(database.db, id);
+      if (when !== 'at once') {
+        const { unwanted } = await fold();
+        expect(unwanted).toHaveLength(2);
+        if (when === 'once its jobs were told') {
+          expect(await endAllMembers(database.db, all, unwanted, undefined)).toEqual(new Set(['q']));
+        }
+      }
+      expect(await workflows.redriveFlow(database.db, id)).toBe(0);
+      expect(await statesOf(jobIds)).toEqual(['completed', 'due', 'waiting']);
+      await work_();
+      expect(await statesOf([...jobIds, single.id])).toEqual([
+        ...['completed', 'completed', 'completed'],
+        'completed',
+      ]);
+      expect(ran.slice(-1)).not.toEqual(['one']);
+      expect(await workflows.flow(database.db, id)).toMatchObject({
+        pending: 0,
+        failed: 0,
+        cancelReason: null,
+      });
+    },
+  );
+
+  test('that was cancelled and is redriven leaves the cancel of a single job as it is', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 'one');
+      flow.add(work, 'two');
+    });
+    await database.client`update queue_jobs set cancel_reason = 'not this one' where id = ${Number(jobIds[0])}`;
+    await workflows.cancelFlow(database.db, id);
+    await endAllMembers(database.db, all, (await fold()).unwanted, undefined);
+    await workflows.redriveFlow(database.db, id);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['cancelled', 'completed']);
   });
 
   test('refuses what cannot be one', async () => {

@@ -73,7 +73,7 @@ describe('a look for what to go on with, as at the end of a drain', () => {
     folding.note(1);
     expect(await moved).toBe(true);
     expect(looks).toBe(1);
-    expect((await jobRow(database.client, 9))?.blockers).toBeNull();
+    expect((await jobRow(database.client, 9))?.blockers).toBe(0);
     expect(await folding.moveOn()).toBe(false);
   });
 });

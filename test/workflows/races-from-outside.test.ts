@@ -7,6 +7,8 @@ import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../src/core/sql/executor.ts';
+import { endMembers } from '../../src/features/batches/queries/end-members.ts';
+import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
 import { findSteps } from '../../src/features/workflows/queries/find-steps.ts';
 import { finishWaitingJob } from '../../src/features/workflows/queries/finish-waiting-job.ts';
 import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
@@ -55,7 +57,8 @@ async function waits(forMs?: number): Promise<void> {
   await database.client`
     insert into queue_mailboxes (job_id, queue, name, waiting) values (9, 'q', 'answer', true)`;
   await database.client`
-    update queue_jobs set run_at = coalesce(now() + ${forMs ?? null}::float8 * interval '1 ms', 'infinity')`;
+    update queue_jobs
+    set blockers = 0, run_at = coalesce(now() + ${forMs ?? null}::float8 * interval '1 ms', 'infinity')`;
 }
 
 const job = () => jobRow(database.client, id);
@@ -70,7 +73,8 @@ describe('finish, while an attempt ends the wait', () => {
   const attempt = async (tx: Tx) => {
     await tx.execute(sql`update queue_steps set ended_at = now(), output = '7' where name = 'answer'`);
     await tx.execute(sql`
-      update queue_jobs set fence = fence + 1, attempt = 1, run_at = now() + interval '1 hour' where id = 9`);
+      update queue_jobs
+      set fence = fence + 1, attempt = 1, blockers = null, run_at = now() + interval '1 hour' where id = 9`);
   };
 
   beforeEach(() => waits(3_600_000));
@@ -100,12 +104,13 @@ describe('finish, while an attempt ends the wait', () => {
 
     test('leaves one alone whose attempt was given back, or which was put back to an earlier step', async () => {
       await waitsForBatch('detached');
+      await database.client`update queue_jobs set run_at = now()`;
       expect(await finish()).toBe(false);
     });
 
     test('leaves one alone that is to be tried again', async () => {
       await waitsForBatch('detached');
-      await database.client`update queue_jobs set attempt = 1`;
+      await database.client`update queue_jobs set attempt = 1, blockers = null`;
       expect(await finish()).toBe(false);
     });
   });
@@ -116,6 +121,8 @@ describe('finish, while an attempt ends the wait', () => {
     onTestFinished(async () => {
       await database.client`drop view slow_steps`;
     });
+    // It was woken, so its steps say whether it still waits.
+    await database.client`update queue_jobs set run_at = now()`;
     // Only its name is used, and the columns are those of the table.
     const slow = { ...all, queueSteps: pgTable('slow_steps', {}) as unknown as typeof all.queueSteps };
     let finishing: Promise<boolean> = Promise.resolve(true);
@@ -204,7 +211,8 @@ describe('finish, while a claim takes the job', () => {
 describe('a wake-up of a job that is just being cancelled', () => {
   const reason = { attempt: 0, name: 'Cancelled', message: 'no longer wanted' };
   const cancel = (db: Executor) => cancelJob(db, tables, { id, queue: 'q', reason });
-  const unpark = (db: Executor) => unparkJobs(db, tables, { queue: 'q', ids: [id], channel: undefined });
+  const unpark = (db: Executor) =>
+    unparkJobs(db, tables, { queue: 'q', ids: [id], onlyWaiting: true, channel: undefined });
 
   beforeEach(() => waits());
 
@@ -418,5 +426,75 @@ describe('a redrive from a step, while a claim takes the job', () => {
       await naiveForget();
       expect([known, await steps()]).toEqual([['one', 'two'], ['one']]);
     });
+  });
+});
+
+describe('a redrive of a flow', () => {
+  /** Job 1 of batch 1 has failed, so job 9, which waits for it, is to end; a fold could not write its row. */
+  beforeEach(async () => {
+    await database.client`
+      insert into queue_batches (id, flow_id, total, pending, failed, ended_at) overriding system value
+      values (1, 1, 1, 0, 1, now())`;
+    await database.client`
+      insert into queue_results (job_id, queue, kind, payload, state, attempt, max_attempts, fence, priority,
+        batch_id, errors, metadata, run_at, created_at)
+      values (1, 'q', 'k', '1', 'discarded', 1, 1, 1, 5, 1, '[]', '{}', now(), now())`;
+    await database.client`insert into queue_waits (batch_id, job_id, queue, policy) values (1, 9, 'q', 'cancel')`;
+    await database.client`delete from queue_steps`;
+    await database.client`update queue_jobs set blockers = 1, run_at = 'infinity'`;
+  });
+
+  test('is seen by a look for unwoken jobs that has begun before it: none is cancelled for the failure', async () => {
+    await database.client`
+      create view slow_waits as select w.* from queue_waits as w where pg_advisory_xact_lock_shared(9) is not null`;
+    onTestFinished(async () => {
+      await database.client`drop view slow_waits`;
+    });
+    // Only its name is used, and the columns are those of the table.
+    const slow = { ...all, queueWaits: pgTable('slow_waits', {}) as unknown as typeof all.queueWaits };
+    let waking: Promise<number> = Promise.resolve(1);
+    await whileOpen(
+      (tx) => tx.execute(sql`select pg_advisory_xact_lock(9)`),
+      async () => {
+        const wake = { queue: 'q', ids: [id], channel: undefined };
+        waking = (await blocked(wakeWaiters(database.db, slow, wake))).answer;
+        expect(await queue.workflows.redriveFlow(database.db, 1)).toBe(1);
+      },
+    );
+    expect(await waking).toBe(0);
+    expect(await job()).toMatchObject({ blockers: 1, cancel_reason: null });
+  });
+
+  test('leaves a member alone that is being asked to end: that comes first, and is taken back', async () => {
+    await database.client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, batch_id) overriding system value
+      values (2, 'q', 'k', '1', 3, 1)`;
+    await database.client`
+      update queue_batches set total = 2, pending = 1, ended_at = null, cancel_reason = 'no longer wanted'`;
+    let redriving: Promise<number> = Promise.resolve(0);
+    const end = { queue: 'q', ids: [2], channel: undefined };
+    await whileOpen(
+      async (tx) => expect(await endMembers(tx, all, end)).toBe(1),
+      async () => {
+        redriving = (await blocked(queue.workflows.redriveFlow(database.db, 1))).answer;
+      },
+    );
+    expect(await redriving).toBe(1);
+    expect(await jobRow(database.client, 2)).toMatchObject({ cancel_reason: null });
+  });
+
+  test('the other way round: a member is not asked to end for what the redrive has taken back', async () => {
+    await database.client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, batch_id) overriding system value
+      values (2, 'q', 'k', '1', 3, 1)`;
+    await database.client`
+      update queue_batches set total = 2, pending = 1, ended_at = null, cancel_reason = 'no longer wanted'`;
+    const end = { queue: 'q', ids: [2], channel: undefined };
+    await whileOpen(
+      (tx) => queue.workflows.redriveFlow(tx, 1),
+      async () => expect(await endMembers(database.db, all, end)).toBe(0),
+    );
+    expect(await endMembers(database.db, all, end)).toBe(0);
+    expect(await jobRow(database.client, 2)).toMatchObject({ cancel_reason: null });
   });
 });

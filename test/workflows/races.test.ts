@@ -118,7 +118,9 @@ describe('a wake-up of a job that is just being parked', () => {
     let unparking: Promise<ReadonlySet<number>> = Promise.resolve(new Set());
     await whileOpen(park, async () => {
       unparking = (
-        await blocked(unparkJobs(database.db, tables, { queue: 'q', ids: [9], channel: undefined }))
+        await blocked(
+          unparkJobs(database.db, tables, { queue: 'q', ids: [9], onlyWaiting: true, channel: undefined }),
+        )
       ).answer;
     });
     expect(await unparking).toEqual(new Set([9]));

@@ -29,6 +29,8 @@ export interface Reschedule {
   readonly delayMs: number | null;
   readonly attempt: number;
   readonly error: ErrorRecord | null;
+  /** Set where its handler was not called: what it waits for before it begins may still make it due. */
+  readonly unbegun?: boolean;
 }
 
 /** The job stays, unheld, and waits: it is due when what it waits for unparks it. */
@@ -58,6 +60,8 @@ export interface AttemptFacts {
   readonly timing?: AttemptTiming | undefined;
   /** Why the job's end was requested (`queue.cancel`); `undefined` when it was not. */
   readonly cancelReason?: string | undefined;
+  /** Whether its handler was not called. @default it was */
+  readonly unbegun?: boolean;
   /** In how many milliseconds it is too old, so that it is due then; `undefined`: never. */
   readonly untilDeadlineMs?: number | undefined;
 }
@@ -124,6 +128,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
         delayMs: inTime(backoffDelayMs(facts.backoff, attempt, verdict.error), facts),
         attempt,
         error,
+        ...unbegun(facts),
       };
     }
     case 'snoozed':
@@ -132,6 +137,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
         delayMs: inTime(verdict.delayMs, facts),
         attempt: attempt - 1,
         error: null,
+        ...unbegun(facts),
       };
     case 'waiting':
       return { type: 'park', delayMs: inTime(verdict.delayMs, facts), attempt: attempt - 1, error: null };
@@ -144,8 +150,12 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
         keepResult: true,
       };
     case 'interrupted':
-      return { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null };
+      return { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null, ...unbegun(facts) };
   }
+}
+
+function unbegun({ unbegun }: AttemptFacts): Pick<Reschedule, 'unbegun'> {
+  return unbegun === true ? { unbegun } : {};
 }
 
 /** At its deadline at the latest. */

@@ -1,11 +1,19 @@
 import { redriveJobs } from '../../core/queries/operate/redrive-jobs.ts';
 import type { Executor } from '../../core/sql/executor.ts';
-import { parkWaiters } from './queries/park-waiters.ts';
+import { findToldMembers } from './queries/find-told-members.ts';
+import { lockFlow } from './queries/lock-flow.ts';
+import { type ParkWaiters, parkWaiters } from './queries/park-waiters.ts';
 import { reopenBatches } from './queries/reopen-batches.ts';
+import { spareMembers } from './queries/spare-members.ts';
 import type { TablesOfBatches } from './sql/batch-tables.ts';
 
 /** The most jobs of one statement. */
 const CHUNK = 1_000;
+
+export interface RedriveFlow extends Pick<ParkWaiters, 'flowId' | 'hasBegun'> {
+  /** Where workers are notified; `undefined`: no notification is sent. */
+  readonly channel: string | undefined;
+}
 
 /**
  * Puts the discarded and cancelled jobs of a flow back, in one transaction: those that wait for none of them
@@ -14,9 +22,12 @@ const CHUNK = 1_000;
 export async function redriveFlow(
   tx: Executor,
   tables: TablesOfBatches,
-  flowId: number,
-  channel: string | undefined,
+  { flowId, channel, hasBegun }: RedriveFlow,
 ): Promise<number> {
+  await lockFlow(tx, tables, flowId);
+  for (const [queue, ids] of await findToldMembers(tx, tables, flowId)) {
+    await spareMembers(tx, tables, { queue, ids });
+  }
   const members = await reopenBatches(tx, tables, flowId);
   const wakeUp = channel === undefined ? undefined : { channel, queues: [], othersNotify: false };
   let redriven = 0;
@@ -27,6 +38,7 @@ export async function redriveFlow(
     }
   }
   // Also without one: a job that was put back by itself may have opened its batch again.
-  await parkWaiters(tx, tables, flowId);
+  const all = [...members.discarded, ...members.cancelled];
+  await parkWaiters(tx, tables, { flowId, redriven: all, hasBegun });
   return redriven;
 }

@@ -50,7 +50,9 @@ export async function redriveFrom(
       if (redriven === 0) return duplicates > 0 ? 'duplicate' : 'locked';
     }
     await forgetSteps(tx, tables, { queue, id, from });
-    if (state === 'live') await unparkJobs(tx, tables, { queue, ids: [id], channel });
+    if (state === 'live') {
+      await unparkJobs(tx, tables, { queue, ids: [id], onlyWaiting: false, channel });
+    }
     return 'redriven';
   });
 }

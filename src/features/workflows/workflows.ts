@@ -62,6 +62,7 @@ import { sendSignal } from './queries/send-signal.ts';
 import { type ShownSteps, type StepsToShow, showSteps } from './queries/show-steps.ts';
 import { checkRedrive, type RedriveFromResult, redriveFrom } from './redrive.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
+import { hasBegun } from './sql/begun-job.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
 import { checkTarget, type SignalTo, targetOf } from './target-of.ts';
 import { type Tokens, tokensFor } from './tokens/tokens.ts';
@@ -232,7 +233,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
       await faultPoint('signal: sent');
       if (sent.became === 'sent' && sent.waiting) {
         const { queue, id } = sent;
-        await unparkJobs(tx, this.#queue.tables, { queue, ids: [id], channel: this.#queue.channel });
+        const { channel, tables } = this.#queue;
+        await unparkJobs(tx, tables, { queue, ids: [id], onlyWaiting: true, channel });
       }
       return sent.became;
     });
@@ -499,7 +501,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   /**
    * Puts the discarded and cancelled jobs of a flow back, and those that wait for them wait again; so it goes
    * on where it has failed. Jobs that were completed are not run again, nor is the last job of a batch.
-   * Returns how many were put back.
+   * Returns how many were put back. Jobs that were to end because the flow was cancelled, and have not ended
+   * yet, go on; one that runs and was told may still end as cancelled. Jobs that have begun go on, too.
    *
    * Under concurrency: all of it takes effect with one commit. It waits for counts of this flow that are
    * under way. Of two calls each job is put back by one.
@@ -508,7 +511,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     checkExecutor('redriveFlow', db);
     checkId('redriveFlow', id);
     const tables = this.#all(this.statementTables);
-    return await inOneTransaction(db, (tx) => redriveFlow(tx, tables, id, this.#queue.channel));
+    const redrive = { flowId: id, channel: this.#queue.channel, hasBegun: hasBegun(tables) };
+    return await inOneTransaction(db, (tx) => redriveFlow(tx, tables, redrive));
   }
 
   /**

@@ -1,15 +1,26 @@
-    with free as materialized (
-      select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[])))
-        and j.cancel_reason is null
-      order by j.id for no key update skip locked
+    with wanted as materialized (
+      select array(select unnest($1::text::int8[])) as ids
+    ),
+    unwanted as materialized (
+      select b.id, b.cancel_reason as reason from "queue_batches" as b
+      where b.cancel_reason is not null and b.id = any(array(
+        select j.batch_id from wanted join "queue_jobs" as j on j.queue = $2 and j.id = any(wanted.ids)
+      ))
+      order by b.id for share of b skip locked
+    ),
+    free as materialized (
+      select j.id, b.reason from wanted
+      join "queue_jobs" as j on j.queue = $3 and j.id = any(wanted.ids)
+      join unwanted as b on b.id = j.batch_id
+      where j.cancel_reason is null
+      order by j.id for no key update of j skip locked
     ),
     asked as (
       update "queue_jobs" as j
-      set cancel_reason = b.cancel_reason, blockers = null,
+      set cancel_reason = i.reason, blockers = null,
         run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
-      from "queue_batches" as b
-      where j.queue = $3 and j.id = any(array(select id from free)) and b.id = j.batch_id
+      from free as i
+      where j.queue = $4 and j.id = i.id
       returning j.queue, j.run_at, j.group_key, j.worker_id is null as due
     ),
     noted as (
@@ -27,12 +38,13 @@
     )
     select (select count(*) from asked)::float8 as asked,
       (
-        select count(pg_notify($4::text, case when q.due then $5::text else $6 end))
+        select count(pg_notify($5::text, case when q.due then $6::text else $7 end))
         from (select distinct due from asked) as q
       ) as told
--- $1 = "mail"
--- $2 = "{42}"
+-- $1 = "{42}"
+-- $2 = "mail"
 -- $3 = "mail"
--- $4 = "queue_wake_queue_jobs"
--- $5 = "mail"
--- $6 = ""
+-- $4 = "mail"
+-- $5 = "queue_wake_queue_jobs"
+-- $6 = "mail"
+-- $7 = ""

@@ -1,9 +1,5 @@
-    select j.worker_id is not null as running, j.cancel_reason is null and j.worker_id is null and (
-        j.run_at = 'infinity' or (j.blockers is not null and j.attempt = 0 and exists (
-          select from "queue_waits" as w join "queue_batches" as b on b.id = w.batch_id
-          where w.job_id = j.id and w.queue = j.queue and w.policy in ('run', 'cancel')
-            and b.ended_at is null
-        )) or exists (
+    select j.worker_id is not null as running, j.cancel_reason is null and j.worker_id is null and j.blockers is not null and (
+        j.run_at > statement_timestamp() or exists (
           select from "queue_steps" as s
           where s.job_id = j.id and s.queue = j.queue and s.ended_at is null and s.error is null
             and (s.kind <> 'sleep' or s.until > statement_timestamp())

@@ -1,10 +1,6 @@
     with waiting as materialized (
-      select j.id, j.fence from "queue_jobs" as j where j.queue = $1 and j.id = $2::int8 and j.kind = $3 and j.worker_id is null and (
-        j.run_at = 'infinity' or (j.blockers is not null and j.attempt = 0 and exists (
-          select from "queue_waits" as w join "queue_batches" as b on b.id = w.batch_id
-          where w.job_id = j.id and w.queue = j.queue and w.policy in ('run', 'cancel')
-            and b.ended_at is null
-        )) or exists (
+      select j.id, j.fence from "queue_jobs" as j where j.queue = $1 and j.id = $2::int8 and j.kind = $3 and j.worker_id is null and j.blockers is not null and (
+        j.run_at > statement_timestamp() or exists (
           select from "queue_steps" as s
           where s.job_id = j.id and s.queue = j.queue and s.ended_at is null and s.error is null
             and (s.kind <> 'sleep' or s.until > statement_timestamp())

@@ -48,11 +48,11 @@
     ),
     woken as (
       update "queue_jobs" as j
-      set blockers = nullif(greatest(j.blockers - i.ended, 0), 0)::int4,
+      set blockers = case when j.blockers is not null then greatest(j.blockers - i.ended, 0) end::int4,
         cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $5)
           else j.cancel_reason end,
         run_at = case
-          when j.blockers is null or (j.blockers > i.ended and not i.at_once) then j.run_at
+          when coalesce(j.blockers, 0) = 0 or (j.blockers > i.ended and not i.at_once) then j.run_at
           when j.worker_id is null then least(j.run_at, i.now)
           else greatest(i.now, j.claimed_at + interval '1 microsecond') end
       from live as i

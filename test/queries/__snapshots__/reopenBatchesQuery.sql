@@ -1,16 +1,19 @@
-    with locked as materialized (
+    with batches as materialized (
       select b.id, b.pending from "queue_batches" as b where b.flow_id = $1::int8
-      order by b.id for no key update
     ),
     members as materialized (
       select r.job_id, r.batch_id, r.state from "queue_results" as r
-      where r.batch_id = any(array(select id from locked)) and r.state in ('discarded', 'cancelled')
+      where r.batch_id = any(array(select id from batches)) and r.state in ('discarded', 'cancelled')
     ),
     unended as materialized (
       select batch_id as id from members
       union
-      select l.id from locked as l
-      where l.pending > 0 or exists (select from "queue_tallies" as t where t.batch_id = l.id)
+      select b.id from batches as b
+      where b.pending > 0 or exists (select from "queue_tallies" as t where t.batch_id = b.id)
+    ),
+    requested as (
+      update "queue_tallies" as t set cancel_reason = null
+      where t.batch_id = any(array(select id from batches)) and t.cancel_reason is not null
     ),
     tallied as (
       insert into "queue_tallies" (batch_id) select id from unended
@@ -19,7 +22,7 @@
       update "queue_batches" as b
       set cancel_reason = null,
         ended_at = case when b.id in (select id from unended) then null else b.ended_at end
-      where b.id = any(array(select id from locked))
+      where b.id = any(array(select id from batches))
         and (b.cancel_reason is not null or b.id in (select id from unended))
     )
     select m.job_id, m.state from members as m order by m.job_id

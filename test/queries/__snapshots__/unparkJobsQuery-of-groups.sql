@@ -6,7 +6,7 @@
     ),
     unparked as (
     update "queue_jobs" as j
-    set run_at = case when j.worker_id is null then least(j.run_at, now.at)
+    set run_at = case when j.worker_id is null then case when j.blockers is null then j.run_at else least(j.run_at, now.at) end
       else greatest(now.at, live.after_claim) end
     from now, live
     where j.queue = $3 and j.id = any(array(select id from live)) and live.id = j.id

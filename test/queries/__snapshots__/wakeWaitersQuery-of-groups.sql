@@ -2,11 +2,17 @@
       select w.batch_id, w.job_id, w.policy from "queue_waits" as w
       where w.job_id = any($1::text::int8[]) and w.queue = $2
     ),
-    locked as materialized (
-      select b.id, b.ended_at is not null as ended, b.failed > 0
-        and not exists (select from "queue_tallies" as t where t.batch_id = b.id and t.failed < 0) as failing, b.waiting
-      from "queue_batches" as b cross join set_config('lock_timeout', $3::text, true) as patience
+    seen as materialized (
+      select b.id, b.xmin as version from "queue_batches" as b
       where b.id = any(array(select batch_id from waits))
+    ),
+    locked as materialized (
+      select b.id, b.ended_at is not null as ended,
+        b.xmin = (select version from seen where seen.id = b.id) and b.failed > 0
+        and not exists (select from "queue_tallies" as t where t.batch_id = b.id and t.failed < 0) as failing,
+        b.waiting
+      from "queue_batches" as b cross join set_config('lock_timeout', $3::text, true) as patience
+      where b.id = any(array(select id from seen))
       order by b.id for no key update of b skip locked
     ),
     judged as materialized (
@@ -20,14 +26,14 @@
     ),
     free as materialized (
       select j.id, i.unwanted from judged as i join "queue_jobs" as j on j.queue = $4 and j.id = i.id
-      where j.worker_id is null and j.blockers is not null
-        and (j.run_at = 'infinity' or (j.attempt = 0 and j.run_at > statement_timestamp()))
+      where j.worker_id is null and j.blockers > 0
+        and j.run_at > statement_timestamp()
         and (i.unwanted or (coalesce(i.before, true) and coalesce(i.beside, true)))
       order by j.id for no key update of j skip locked
     ),
     woken as (
       update "queue_jobs" as j
-      set blockers = null, run_at = statement_timestamp(),
+      set blockers = 0, run_at = statement_timestamp(),
         cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $5)
           else j.cancel_reason end
       from free as i where j.queue = $6 and j.id = i.id

@@ -127,15 +127,18 @@ import { findGroupJobsQuery } from '../../../src/features/batches/queries/find-g
 import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
+import { findToldMembersQuery } from '../../../src/features/batches/queries/find-told-members.ts';
 import { findUnwokenQuery } from '../../../src/features/batches/queries/find-unwoken.ts';
 import { findWaitedQuery } from '../../../src/features/batches/queries/find-waited.ts';
 import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
 import { growBatchQuery } from '../../../src/features/batches/queries/grow-batch.ts';
 import { isBlockedQuery } from '../../../src/features/batches/queries/is-blocked.ts';
+import { lockFlowQuery } from '../../../src/features/batches/queries/lock-flow.ts';
 import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../../src/features/batches/queries/park-waiters.ts';
 import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen-batches.ts';
 import { sealBatchQuery } from '../../../src/features/batches/queries/seal-batch.ts';
+import { spareMembersQuery } from '../../../src/features/batches/queries/spare-members.ts';
 import { tallyMissingQuery } from '../../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatchesQuery } from '../../../src/features/batches/queries/wait-for-batches.ts';
 import { wakeWaitersQuery } from '../../../src/features/batches/queries/wake-waiters.ts';
@@ -222,6 +225,7 @@ import {
   queueTallies,
   queueWaits,
 } from '../../../src/features/workflows/schema/index.ts';
+import { hasBegun } from '../../../src/features/workflows/sql/begun-job.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -544,7 +548,14 @@ export function allStatements(
     isBlockedQuery: isBlockedQuery(workflows, { id, queue: text }),
     openBatchesQuery: openBatchesQuery(workflows, [2, 3], false),
     'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),
-    parkWaitersQuery: parkWaitersQuery(workflows, id),
+    findToldMembersQuery: findToldMembersQuery(workflows, id),
+    lockFlowQuery: lockFlowQuery(workflows, id),
+    spareMembersQuery: spareMembersQuery(workflows, { queue: text, ids: [id] }),
+    parkWaitersQuery: parkWaitersQuery(workflows, {
+      flowId: id,
+      redriven: [id],
+      hasBegun: hasBegun(workflows),
+    }),
     reopenBatchesQuery: reopenBatchesQuery(workflows, id),
     sealBatchQuery: sealBatchQuery(workflows, id, 3),
     tallyMissingQuery: tallyMissingQuery(workflows, missing),
@@ -578,6 +589,14 @@ export function allStatements(
     'finishJobsQuery, of members in groups': finishJobsQuery(withGroupedMembers, held, [
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 1, transition: { ...discard, state: 'cancelled' } },
+    ]),
+    'rescheduleJobsQuery, of members': rescheduleJobsQuery(withMembers, held, [
+      { id, fence: 1, transition: { type: 'reschedule', delayMs: 1_000, attempt: 1, error: null } },
+      {
+        id: id + 1,
+        fence: 1,
+        transition: { type: 'reschedule', delayMs: null, attempt: 0, error: null, unbegun: true },
+      },
     ]),
     'cancelJobQuery, of members': cancelJobQuery(withMembers, { id, queue: text, reason: error }),
     'redriveJobsQuery, of members': redriveJobsQuery(withMembers, {}),
@@ -1267,8 +1286,9 @@ export function allStatements(
     databaseTimeQuery,
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),
-    unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id] }),
-    'unparkJobsQuery, of groups': unparkJobsQuery(grouped(), { queue: text, ids: [id] }),
+    unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id], onlyWaiting: true }),
+    'unparkJobsQuery, in any case': unparkJobsQuery(tables, { queue: text, ids: [id], onlyWaiting: false }),
+    'unparkJobsQuery, of groups': unparkJobsQuery(grouped(), { queue: text, ids: [id], onlyWaiting: true }),
     writeProgressQuery: writeProgressQuery(tables, held, [
       { id, fence: 1, progress: JSON.stringify({ text }) },
     ]),

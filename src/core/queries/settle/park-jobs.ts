@@ -70,7 +70,7 @@ export function parkJobsQuery(
       for no key update${locks === 'skip' ? sql` skip locked` : sql``}
     )`,
     change: {
-      set: sql`attempt = i.attempt,
+      set: sql`attempt = i.attempt, blockers = coalesce(j.blockers, 0),
       run_at = case when j.run_at > j.claimed_at or j.cancel_reason is not null
         then j.run_at else i.run_at end`,
       from: sql`i`,

@@ -7,7 +7,7 @@ import { endHolds } from '../../sql/hold-end.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
-import { groupsIn } from '../../sql/statement-context.ts';
+import { groupsIn, membersIn } from '../../sql/statement-context.ts';
 
 export interface RescheduledJob extends HeldJob {
   readonly transition: Reschedule;
@@ -74,19 +74,29 @@ export function rescheduleJobsQuery(
 ): SQL {
   const { queueJobs } = tables;
   const transitions = reschedules.map(({ transition }) => transition);
+  // Once it has begun, nothing but time makes it due: what its attempt has waited for does not.
+  const mayWait = membersIn(tables) !== undefined;
+  const began = mayWait ? sql`, began` : sql``;
   const ctes = sql`
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
-        ${withTime(sql`nullif(error, 'null')`)} as error
+        ${withTime(sql`nullif(error, 'null')`)} as error${began}
       from ${planAnew()}${lockPatience(tables, locks)}
       cross join rows from (
         ${idsAndFences(reschedules)},
         unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
         unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[]),
-        jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)
-      ) as r(id, fence, attempt, delay_ms, error)
+        jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)${
+          mayWait
+            ? sql`,
+        unnest(${arrayText(transitions.map(({ unbegun = false }) => !unbegun))}::text::bool[])`
+            : sql``
+        }
+      ) as r(id, fence, attempt, delay_ms, error${began})
     )`;
-  const errors = sql`errors = ${withError(sql`j.errors`, sql`i.error`)}`;
+  const errors = sql`errors = ${withError(sql`j.errors`, sql`i.error`)}${
+    mayWait ? sql`, blockers = case when not i.began then j.blockers end` : sql``
+  }`;
   // It keeps its place in its group: those behind it wait.
   const keepsPlace = groupsIn(tables, holder.queue)?.keepsPlace(holder.queue) === true;
   const change = {

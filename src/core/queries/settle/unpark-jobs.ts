@@ -9,14 +9,16 @@ import { notifyWorkers } from '../presence/notify-workers.ts';
 export interface Unpark {
   readonly queue: string;
   readonly ids: readonly number[];
+  /** Whether to leave those alone that wait for their next attempt, or for their first one. */
+  readonly onlyWaiting: boolean;
   /** Where the queue's workers are notified; `undefined`: no notification is sent. */
   readonly channel: string | undefined;
 }
 
 /**
  * Ends the wait of jobs of one queue: they are due when the transaction that ends what they waited for
- * commits. Returns the ids of those that are live. A wake-up is a hint: a job that was not waiting, or that
- * also waits for something else, runs early and parks again.
+ * commits. Returns the ids of those that are live. A wake-up is a hint: a job that also waits for something
+ * else, or whose attempt was given back, runs early and parks again.
  *
  * **Under concurrency.** Waits for a transaction that is just changing a row (a claim or a settlement;
  * `runNext` for as long as it runs the job). It locks the rows in the order of their ids, so two of these
@@ -32,7 +34,10 @@ export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark
   return new Set(rows.map(({ id }) => Number(id)));
 }
 
-export function unparkJobsQuery(tables: QueueTables, { queue, ids }: Omit<Unpark, 'channel'>): SQL {
+export function unparkJobsQuery(
+  tables: QueueTables,
+  { queue, ids, onlyWaiting }: Omit<Unpark, 'channel'>,
+): SQL {
   const { queueJobs } = tables;
   const ctes = sql`
     with now as materialized (select statement_timestamp() as at),
@@ -43,7 +48,11 @@ export function unparkJobsQuery(tables: QueueTables, { queue, ids }: Omit<Unpark
     )`;
   const update = sql`
     update ${queueJobs} as j
-    set run_at = case when j.worker_id is null then least(j.run_at, now.at)
+    set run_at = case when j.worker_id is null then ${
+      onlyWaiting
+        ? sql`case when j.blockers is null then j.run_at else least(j.run_at, now.at) end`
+        : sql`least(j.run_at, now.at)`
+    }
       else greatest(now.at, live.after_claim) end
     from now, live
     where j.queue = ${queue} and j.id = any(array(select id from live)) and live.id = j.id

@@ -177,6 +177,7 @@ export class Attempt {
       keepResult,
       timing: this,
       cancelReason: this.#cancelReason,
+      unbegun: !this.began,
       untilDeadlineMs,
     };
   }

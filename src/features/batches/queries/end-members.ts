@@ -19,7 +19,8 @@ export interface EndMembers {
  * Returns how many.
  *
  * **Under concurrency.** It waits for no lock: a locked row is left for the next look. The reason stands in
- * the row of the batch, so a crash in between loses nothing.
+ * the row of the batch, so a crash in between loses nothing. It locks batches before jobs, as a fold does,
+ * and reads the reason after that lock: a redrive of the flow that came first has taken it away.
  */
 export async function endMembers(db: Runner, tables: TablesOfBatches, end: EndMembers): Promise<number> {
   const [row] = await queryRows(db, tables, endMembersQuery(tables, end), { entry: BATCHES_ENTRY });
@@ -30,18 +31,29 @@ export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }
   const { queueJobs, queueBatches } = tables;
   const noted = groupsIn(tables, queue) === undefined ? sql`` : notedGroups(tables, 'asked');
   return sql`
-    with free as materialized (
-      select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
-        and j.cancel_reason is null
-      order by j.id for no key update skip locked
+    with wanted as materialized (
+      select array(select unnest(${arrayText(ids)}::text::int8[])) as ids
+    ),
+    unwanted as materialized (
+      select b.id, b.cancel_reason as reason from ${queueBatches} as b
+      where b.cancel_reason is not null and b.id = any(array(
+        select j.batch_id from wanted join ${queueJobs} as j on j.queue = ${queue} and j.id = any(wanted.ids)
+      ))
+      order by b.id for share of b skip locked
+    ),
+    free as materialized (
+      select j.id, b.reason from wanted
+      join ${queueJobs} as j on j.queue = ${queue} and j.id = any(wanted.ids)
+      join unwanted as b on b.id = j.batch_id
+      where j.cancel_reason is null
+      order by j.id for no key update of j skip locked
     ),
     asked as (
       update ${queueJobs} as j
-      set cancel_reason = b.cancel_reason, blockers = null,
+      set cancel_reason = i.reason, blockers = null,
         run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
-      from ${queueBatches} as b
-      where j.queue = ${queue} and j.id = any(array(select id from free)) and b.id = j.batch_id
+      from free as i
+      where j.queue = ${queue} and j.id = i.id
       returning j.queue, j.run_at, j.group_key, j.worker_id is null as due
     )${noted}
     select (select count(*) from asked)::float8 as asked${

@@ -30,13 +30,16 @@ const MOST = 1_000;
 export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly number[]): SQL {
   const { queueJobs, queueBatches, queueWaits } = tables;
   return sql`
+    with batches as materialized (
+      select b.id, b.ended_at is not null as ended, b.waiting, ${isFailing(tables)} as failing
+      from ${queueBatches} as b where b.id = any(${arrayText(batchIds)}::text::int8[])
+    )
     select distinct j.queue, j.id
-    from ${queueBatches} as b
-    join ${queueWaits} as i on i.batch_id = b.id
+    from ${queueWaits} as i
+    join batches as b on b.id = i.batch_id
     join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
-    where b.id = any(${arrayText(batchIds)}::text::int8[])
-      and (b.ended_at is not null or (${isFailing(tables)}
-        and (i.policy = 'cancel' or b.waiting = 'failure')))
+    where i.batch_id = any(array(select id from batches))
+      and (b.ended or (b.failing and (i.policy = 'cancel' or b.waiting = 'failure')))
       and ${isParked}
     limit ${MOST}::int4`;
 }

@@ -59,8 +59,7 @@ export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fol
 }
 
 /**
- * A job of which nothing is waited for (`blockers` is null) stays as it is: its handler runs, and will see
- * that the batch has ended when it asks.
+ * A job that waits for no batch stays as it is: when its handler runs, it will see that the batch has ended.
  *
  * The jobs are found by their keys alone, one by one, which needs a plan for tables of their present size.
  * With `= any(array(…))` beside it each of 10,000 jobs is looked for in an array of 10,000.
@@ -125,11 +124,11 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
     ),
     woken as (
       update ${queueJobs} as j
-      set blockers = nullif(greatest(j.blockers - i.ended, 0), 0)::int4,
+      set blockers = case when j.blockers is not null then greatest(j.blockers - i.ended, 0) end::int4,
         cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, ${FAILED_BEFORE})
           else j.cancel_reason end,
         run_at = case
-          when j.blockers is null or (j.blockers > i.ended and not i.at_once) then j.run_at
+          when coalesce(j.blockers, 0) = 0 or (j.blockers > i.ended and not i.at_once) then j.run_at
           when j.worker_id is null then least(j.run_at, i.now)
           else greatest(i.now, j.claimed_at + interval '1 microsecond') end
       from live as i

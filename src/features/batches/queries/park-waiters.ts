@@ -1,24 +1,33 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 import { FAILED_BEFORE } from './fold-tallies.ts';
+
+export interface ParkWaiters {
+  readonly flowId: number;
+  /** Jobs that were just put back: they wait again even if they had begun. */
+  readonly redriven: readonly number[];
+  /** Whether the handler of a job `j` that no worker holds has been called. */
+  readonly hasBegun: SQL;
+}
 
 /**
  * Lets the jobs of a flow wait again for its open batches; returns how many wait.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches, so no fold comes in between. It
- * locks jobs after them, in the order of their ids. A job that a worker holds has begun, and goes on; so has
- * one that waits for a time, a signal or its next attempt. One that waits already keeps the time of its
+ * locks jobs after them, in the order of their ids. A job that has begun goes on: a worker holds it, or it
+ * waits for a time, a signal, other jobs or its next attempt. One that waits already keeps the time of its
  * deadline. One that a failure was to end, and that no worker has ended yet, waits again like the others.
  */
-export async function parkWaiters(tx: Executor, tables: TablesOfBatches, flowId: number): Promise<number> {
-  const query = parkWaitersQuery(tables, flowId);
+export async function parkWaiters(tx: Executor, tables: TablesOfBatches, park: ParkWaiters): Promise<number> {
+  const query = parkWaitersQuery(tables, park);
   return (await queryRows(tx, tables, query, { entry: BATCHES_ENTRY })).length;
 }
 
 export function parkWaitersQuery(
   { queueJobs, queueBatches, queueWaits }: TablesOfBatches,
-  flowId: number,
+  { flowId, redriven, hasBegun }: ParkWaiters,
 ): SQL {
   return sql`
     with waits as materialized (
@@ -28,9 +37,12 @@ export function parkWaitersQuery(
       group by w.job_id, w.queue
     ),
     live as materialized (
-      select i.id, i.queue, i.open, j.blockers is null or j.cancel_reason is not null as anew,
-        j.worker_id is null and (j.blockers is not null or j.run_at <= statement_timestamp())
-          and coalesce(j.cancel_reason = ${FAILED_BEFORE}, true) as parks
+      select i.id, i.queue, i.open, coalesce(j.blockers, 0) = 0 or j.cancel_reason is not null as anew,
+        j.worker_id is null and coalesce(j.cancel_reason = ${FAILED_BEFORE}, true)
+          and (
+            j.id in (select unnest(${arrayText(redriven)}::text::int8[]))
+            or (j.blockers > 0 or j.run_at <= statement_timestamp()) and not ${hasBegun}
+          ) as parks
       from waits as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j
     )

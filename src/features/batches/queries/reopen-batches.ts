@@ -5,11 +5,10 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 /**
  * Opens those batches of a flow again that have discarded or cancelled members with results, or members that
  * were put back one by one; returns the ids of the former, by state. Nothing of the flow is to be cancelled
- * any more.
+ * any more, even where that was not counted yet.
  *
- * **Under concurrency.** It locks the batches of the flow in the order of their ids, as a fold does, and
- * waits for one that is under way. The members are to be put back in the same transaction, which tallies
- * them. An empty tally lets a fold end a batch of which none could be put back.
+ * **Under concurrency.** Sent in the transaction that has locked the batches. The members are to be put back
+ * in it, which tallies them. An empty tally lets a fold end a batch of which none could be put back.
  */
 export async function reopenBatches(
   tx: Executor,
@@ -26,19 +25,22 @@ export function reopenBatchesQuery(
   flowId: number,
 ): SQL {
   return sql`
-    with locked as materialized (
+    with batches as materialized (
       select b.id, b.pending from ${queueBatches} as b where b.flow_id = ${flowId}::int8
-      order by b.id for no key update
     ),
     members as materialized (
       select r.job_id, r.batch_id, r.state from ${queueResults} as r
-      where r.batch_id = any(array(select id from locked)) and r.state in ('discarded', 'cancelled')
+      where r.batch_id = any(array(select id from batches)) and r.state in ('discarded', 'cancelled')
     ),
     unended as materialized (
       select batch_id as id from members
       union
-      select l.id from locked as l
-      where l.pending > 0 or exists (select from ${queueTallies} as t where t.batch_id = l.id)
+      select b.id from batches as b
+      where b.pending > 0 or exists (select from ${queueTallies} as t where t.batch_id = b.id)
+    ),
+    requested as (
+      update ${queueTallies} as t set cancel_reason = null
+      where t.batch_id = any(array(select id from batches)) and t.cancel_reason is not null
     ),
     tallied as (
       insert into ${queueTallies} (batch_id) select id from unended
@@ -47,7 +49,7 @@ export function reopenBatchesQuery(
       update ${queueBatches} as b
       set cancel_reason = null,
         ended_at = case when b.id in (select id from unended) then null else b.ended_at end
-      where b.id = any(array(select id from locked))
+      where b.id = any(array(select id from batches))
         and (b.cancel_reason is not null or b.id in (select id from unended))
     )
     select m.job_id, m.state from members as m order by m.job_id`;

@@ -65,7 +65,8 @@ export function waitForBatchesQuery(
     ),
     holder as (
       update ${queueJobs} as j
-      set blockers = case when waits.open > 0 then least(j.blockers, waits.open) else j.blockers end::int4
+      set blockers = case when waits.open > 0 then least(nullif(j.blockers, 0), waits.open)
+        else j.blockers end::int4
       from waits
       where ${isStillHeld(holder, { id, fence })}
       returning j.id

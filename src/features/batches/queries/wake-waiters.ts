@@ -22,8 +22,8 @@ export interface WakeWaiters {
  *
  * **Under concurrency.** It locks first batches, then jobs, as a fold does, and waits for none of them: what
  * is locked is left for the next look. It judges a batch by its row as it is after the lock, so one that a
- * redrive of the flow has reopened counts as open. What that redrive has noted of failures is read before the
- * lock: if it commits in the moment between, a failure that it takes back still cancels what waits for it.
+ * redrive of the flow has reopened counts as open. What is noted of failures is read before the lock, so a
+ * batch that has changed in between has no failure for this look.
  */
 export async function wakeWaiters(db: Runner, tables: TablesOfBatches, wake: WakeWaiters): Promise<number> {
   const [row] = await queryRows(db, tables, wakeWaitersQuery(tables, wake), { entry: BATCHES_ENTRY });
@@ -39,10 +39,16 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
       select w.batch_id, w.job_id, w.policy from ${queueWaits} as w
       where w.job_id = any(${arrayText(ids)}::text::int8[]) and w.queue = ${queue}
     ),
-    locked as materialized (
-      select b.id, b.ended_at is not null as ended, ${isFailing(tables)} as failing, b.waiting
-      from ${queueBatches} as b${lockPatience(tables, 'skip')}
+    seen as materialized (
+      select b.id, b.xmin as version from ${queueBatches} as b
       where b.id = any(array(select batch_id from waits))
+    ),
+    locked as materialized (
+      select b.id, b.ended_at is not null as ended,
+        b.xmin = (select version from seen where seen.id = b.id) and ${isFailing(tables)} as failing,
+        b.waiting
+      from ${queueBatches} as b${lockPatience(tables, 'skip')}
+      where b.id = any(array(select id from seen))
       order by b.id for no key update of b skip locked
     ),
     judged as materialized (
@@ -62,7 +68,7 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
     ),
     woken as (
       update ${queueJobs} as j
-      set blockers = null, run_at = statement_timestamp(),
+      set blockers = 0, run_at = statement_timestamp(),
         cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, ${FAILED_BEFORE})
           else j.cancel_reason end
       from free as i where j.queue = ${queue} and j.id = i.id

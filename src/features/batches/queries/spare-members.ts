@@ -1,0 +1,36 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+export interface SpareMembers {
+  readonly queue: string;
+  readonly ids: readonly number[];
+}
+
+/**
+ * Takes back that members of one queue are to end: those that no worker holds are due as they are. Of one
+ * that runs, the worker may know already; it then ends all the same.
+ *
+ * **Under concurrency.** Sent in the transaction that has locked the batches. It locks jobs after them, in
+ * the order of their ids, and waits for a claim or a settlement that is under way.
+ */
+export async function spareMembers(
+  tx: Executor,
+  tables: TablesOfBatches,
+  spare: SpareMembers,
+): Promise<void> {
+  await queryRows(tx, tables, spareMembersQuery(tables, spare), { entry: BATCHES_ENTRY });
+}
+
+export function spareMembersQuery({ queueJobs }: TablesOfBatches, { queue, ids }: SpareMembers): SQL {
+  return sql`
+    with told as materialized (
+      select j.id from ${queueJobs} as j
+      where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
+      order by j.id for no key update
+    )
+    update ${queueJobs} as j set cancel_reason = null
+    where j.queue = ${queue} and j.id = any(array(select id from told))
+    returning j.id`;
+}

@@ -1,0 +1,11 @@
+    with told as materialized (
+      select j.id from "queue_jobs" as j
+      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[])))
+      order by j.id for no key update
+    )
+    update "queue_jobs" as j set cancel_reason = null
+    where j.queue = $3 and j.id = any(array(select id from told))
+    returning j.id
+-- $1 = "mail"
+-- $2 = "{42}"
+-- $3 = "mail"
