@@ -124,7 +124,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         inContext: (task) => task(),
       },
       {
-        ...{ db, tables, queue: world.workflowsOf, retries, tokens: undefined },
+        ...{ db, enqueuing: db, tables, queue: world.workflowsOf, retries, tokens: undefined },
         recorder: new StepRecorder({ db, tables, holder, events, retries }),
       },
     );

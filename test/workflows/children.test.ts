@@ -465,6 +465,25 @@ describe('under faults', () => {
     expect(lost).toBe(3);
   });
 
+  test('children whose enqueue lost its answer are enqueued once, and waited for', async () => {
+    let lost = 0;
+    atFaultPoints(async (at) => {
+      if (at !== 'children: enqueued' || lost > 2) return;
+      lost++;
+      throw new Error('lost here');
+    });
+    await start(async ({ step, job }) => {
+      const two = await step.enqueueMany('two', child, [{ payload: 1 }, { payload: 2 }]);
+      return [...(await step.all('ends', two)), job.attempt];
+    });
+    expect(await outputOf(await enqueue())).toEqual([10, 20, 1]);
+    expect(lost).toBe(3);
+    const [count] = await database.client`
+      select (select count(*)::int from queue_batches) as batches, count(*)::int as ended
+      from queue_results where kind = 'child'`;
+    expect(count).toEqual({ batches: 1, ended: 2 });
+  });
+
   test('children that workers without workflows have ended are found by a recount', async () => {
     const plain = createWorker(database.db, {
       queue: createQueue({ tables }),

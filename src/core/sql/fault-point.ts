@@ -28,6 +28,7 @@ export type FaultPoint =
   /** Ends of jobs are counted, and what waited for them is due, but the worker does not know it yet. */
   | 'fold: folded'
   /** A job waits for others, but its handler does not know it yet. */
+  | 'children: enqueued'
   | 'wait: written'
   /** A signal is received or waited for, but the handler does not know it yet. */
   | 'signal: received'

@@ -558,6 +558,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
         recorders.set(holder.queue, recorder);
         const store = {
           db: questions,
+          enqueuing: db,
           tables: all,
           queue: this.#queue,
           recorder,

@@ -203,6 +203,7 @@ import {
 import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
 import { copyStepsQuery } from '../../../src/features/workflows/queries/copy-steps.ts';
 import { deleteLeftRowsQuery } from '../../../src/features/workflows/queries/delete-left-rows.ts';
+import { enqueueChildrenQuery } from '../../../src/features/workflows/queries/enqueue-children.ts';
 import { findJobWithStepQuery } from '../../../src/features/workflows/queries/find-job-with-step.ts';
 import { findLeftRowsQuery } from '../../../src/features/workflows/queries/find-left-rows.ts';
 import { findMailboxesQuery } from '../../../src/features/workflows/queries/find-mailboxes.ts';
@@ -565,6 +566,29 @@ export function allStatements(
       { ...held, workerId: null },
       { ...wait, failFast: false },
       'wait',
+    ),
+    enqueueChildrenQuery: enqueueChildrenQuery(
+      { ...workflows, queueSteps, queueMailboxes },
+      held,
+      { step: { id, fence: 1, name: text, tookMs: 1 }, jobs: [job], policy: 'parent', wakeUp },
+      'briefly',
+    ),
+    'enqueueChildrenQuery, several in a transaction': enqueueChildrenQuery(
+      { ...workflows, queueSteps, queueMailboxes },
+      { ...held, workerId: null },
+      {
+        step: { id, fence: 1, name: text, tookMs: 1 },
+        jobs: [job, { ...differing, queue: text }],
+        policy: 'detached',
+        wakeUp: undefined,
+      },
+      'wait',
+    ),
+    'enqueueChildrenQuery, of groups': enqueueChildrenQuery(
+      inContext({ ...workflowsOfGroups, queueSteps, queueMailboxes }, contextOf(grouped())),
+      held,
+      { step: { id, fence: 1, name: text, tookMs: 1 }, jobs: [ofGroup], policy: 'parent', wakeUp },
+      'briefly',
     ),
     'insertJobsQuery, of members': insertJobsQuery(tables, [{ ...job, batch: id }, differing], wakeUp),
     'insertJobsQuery, that wait': insertJobsQuery(

@@ -29,6 +29,7 @@ const NAME = 'around.enqueue';
  * Inserts jobs inside `around.enqueue`, with the metadata that it leaves them. See `enqueueJobs`.
  *
  * @param entries the jobs' payloads as the enqueue was given them, in the order of the jobs
+ * @param insertAll what inserts them, if not `enqueueJobs`
  * @throws TypeError when a job has a group or a cost that its queue does not take: see `inGroup`
  */
 export async function insertAround(
@@ -36,12 +37,15 @@ export async function insertAround(
   settings: EnqueueSettings,
   checked: readonly NewJob[],
   entries: readonly { readonly payload?: unknown }[],
+  insertAll?: Insert,
 ): Promise<LimitedEnqueueResult[]> {
   const { tables, wakeUps, around, maxPayloadBytes } = settings;
   const jobs = inGroups(tables, checked);
-  const insert: Insert = jobs.some(hasRule)
-    ? await insertByRule(settings, jobs)
-    : (db, jobs) => enqueueJobs(db, tables, jobs, wakeUps);
+  const insert: Insert =
+    insertAll ??
+    (jobs.some(hasRule)
+      ? await insertByRule(settings, jobs)
+      : (db, jobs) => enqueueJobs(db, tables, jobs, wakeUps));
   if (around === undefined || jobs.length === 0) return await insert(db, jobs);
   const shown = jobs.map((job, at) => jobToEnqueue(job, entries[at]?.payload));
   let enqueued: LimitedEnqueueResult[] = [];

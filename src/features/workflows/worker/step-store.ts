@@ -1,10 +1,13 @@
+import { mayBeDue } from '../../../core/job/new-job.ts';
 import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
 import { checkEntries } from '../../../core/queue/enqueue/enqueue.ts';
+import { insertAround } from '../../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import type { Holder } from '../../../core/sql/fence.ts';
 import type { RowLocks } from '../../../core/sql/row-locks.ts';
+import type { WakeUp } from '../../../core/sql/wake-up.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
@@ -17,13 +20,18 @@ import { findWaited } from '../../batches/queries/find-waited.ts';
 import { growBatch } from '../../batches/queries/grow-batch.ts';
 import { openBatches } from '../../batches/queries/open-batches.ts';
 import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
+import {
+  type ChildrenToInsert,
+  enqueueChildren,
+  type InsertedChildren,
+} from '../queries/enqueue-children.ts';
 import { findSteps } from '../queries/find-steps.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
 import { recordOneStep } from '../queries/record-one-step.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import { type Tokens, tokensFor } from '../tokens/tokens.ts';
-import type { StepStore } from './attempt-steps.ts';
+import type { ChildrenToEnqueue, EnqueuedChildren, StepStore } from './attempt-steps.ts';
 import type { StepRecorder } from './step-recorder.ts';
 
 const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
@@ -31,7 +39,10 @@ const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 
 export interface WorkerStoreOptions {
+  /** Runs questions, and what is seldom asked. */
   readonly db: Runner;
+  /** Runs what children are enqueued with. */
+  readonly enqueuing: Runner;
   readonly tables: TablesOfWorkflows;
   readonly queue: QueueOfWorkflows;
   readonly recorder: StepRecorder;
@@ -59,7 +70,7 @@ export async function answeredTo<T>(
 /** The steps of an attempt in a worker: it tries again while the database does not answer. */
 export function storeInWorker(
   attempt: AttemptAddedTo,
-  { db, tables, queue, recorder, retries, tokens }: WorkerStoreOptions,
+  { db, enqueuing, tables, queue, recorder, retries, tokens }: WorkerStoreOptions,
 ): StepStore {
   const { job, holder } = attempt;
   const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, retries, ask);
@@ -82,7 +93,13 @@ export function storeInWorker(
         await faultPoint('signal: received');
         return received;
       }),
-    ...childrenOf(attempt, tables, queue),
+    ...childrenOf(attempt, tables, queue, (children) =>
+      answered(async () => {
+        const enqueued = await enqueueChildren(enqueuing, tables, holder, children, 'briefly');
+        await faultPoint('children: enqueued');
+        return enqueued;
+      }),
+    ),
     waitFor: (wait) =>
       answered(async () => {
         const isOpen = await waitForBatches(db, tables, holder, wait, 'briefly');
@@ -110,7 +127,9 @@ export function storeInTransaction(
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     recordAndCancel: (step, batchIds) => recordAndCancel(db, tables, holder, step, batchIds),
     receive: (signal, unwanted = []) => receiveAndCancel(db, tables, holder, signal, unwanted, 'wait'),
-    ...childrenOf(attempt, tables, queue),
+    ...childrenOf(attempt, tables, queue, (children) =>
+      enqueueChildren(db, tables, holder, children, 'wait'),
+    ),
     waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
     waited: () => findWaited(db, tables, job),
@@ -161,32 +180,86 @@ function inNoFlow({ id, kind }: ClaimedJob, step: string): NonRetryableError {
   );
 }
 
+/** The most jobs of one statement. */
+const MAX_AT_ONCE = 1_000;
+
+/** Whether these children can be enqueued by one statement: see `ChildrenToInsert`. */
+function fitInOneStatement({ as, jobs }: ChildrenToEnqueue): boolean {
+  if (as === 'members' || jobs.length === 0 || jobs.length > MAX_AT_ONCE) return false;
+  const queue = jobs[0]?.queue;
+  return jobs.every((job) => job.queue === queue && job.uniqueKey === null && job.rule === undefined);
+}
+
+/** @param insert sends the statement that enqueues children, as often as it takes */
 function childrenOf(
-  { job, holder, environment }: AttemptAddedTo,
+  attempt: AttemptAddedTo,
   tables: TablesOfWorkflows,
   queue: QueueOfWorkflows,
+  insert: (children: ChildrenToInsert) => Promise<InsertedChildren | undefined>,
 ): Pick<StepStore, 'check' | 'enqueue'> {
   return {
     check: (definition, entries) => checkEntries(queue.settings(), definition, entries),
-    enqueue: async ({ step, jobs, entries, as, toStep }) => {
+    enqueue: async (children) => {
       try {
-        return await environment.db.transaction(async (tx) => {
-          const batch =
-            as === 'members' ? batchOf(job, step) : Number((await openBatches(tx, tables, [jobs.length]))[0]);
-          const members = jobs.map((one, at) => ({ job: { ...one, batch }, entry: entries[at] ?? {} }));
-          const ids = await insertMembers(tx, queue, `step '${step}'`, members);
-          if (as !== 'members') {
-            await addWaits(tx, tables, [{ batchId: batch, jobId: job.id, queue: job.queue, policy: as }]);
-          } else if (!(await growBatch(tx, tables, batch, ids.length))) throw inNoFlow(job, step);
-          const children = { batch, ids };
-          const recorded = await recordOneStep(tx, tables, holder, toStep(children), 'wait');
-          if (recorded === undefined) throw new NoLongerHeld();
-          return children;
-        });
+        return fitInOneStatement(children)
+          ? await enqueueAtOnce(attempt, queue, children, insert)
+          : await enqueueInSteps(attempt, tables, queue, children);
       } catch (error) {
         if (error instanceof NoLongerHeld) return undefined;
         throw error;
       }
     },
   };
+}
+
+async function enqueueAtOnce(
+  { environment }: AttemptAddedTo,
+  queue: QueueOfWorkflows,
+  { jobs, entries, as, toStep }: ChildrenToEnqueue,
+  insert: (children: ChildrenToInsert) => Promise<InsertedChildren | undefined>,
+): Promise<EnqueuedChildren> {
+  const settings = queue.settings();
+  const { db } = environment;
+  // The statement writes its output itself.
+  const step = toStep({ batch: 0, ids: [] });
+  const policy = as === 'detached' ? as : 'parent';
+  let enqueued: InsertedChildren | undefined;
+  await insertAround(db, settings, jobs, entries, async (_, jobs) => {
+    const send = async (wakeUp?: WakeUp) => {
+      enqueued = await insert({ step, jobs, policy, wakeUp });
+      if (enqueued === undefined) throw new NoLongerHeld();
+      const { ids, woke } = enqueued;
+      return { ids, woken: woke ? jobs.slice(0, 1).map(({ queue }) => queue) : [] };
+    };
+    const { wakeUps } = settings;
+    const due = jobs.filter(mayBeDue).map(({ queue }) => queue);
+    const { ids } = wakeUps === undefined ? await send() : await wakeUps.allow(db, due, send);
+    return ids.map((id) => ({ id, duplicate: false, outcome: 'enqueued' }));
+  });
+  // `around.enqueue` has called `next`, or thrown.
+  if (enqueued === undefined) throw new NoLongerHeld();
+  const { batch, ids } = enqueued;
+  return { batch, ids };
+}
+
+/** In a transaction: they are many, have keys, or are added to the flow of their parent. */
+async function enqueueInSteps(
+  { job, holder, environment }: AttemptAddedTo,
+  tables: TablesOfWorkflows,
+  queue: QueueOfWorkflows,
+  { step, jobs, entries, as, toStep }: ChildrenToEnqueue,
+): Promise<EnqueuedChildren> {
+  return await environment.db.transaction(async (tx) => {
+    const batch =
+      as === 'members' ? batchOf(job, step) : Number((await openBatches(tx, tables, [jobs.length]))[0]);
+    const members = jobs.map((one, at) => ({ job: { ...one, batch }, entry: entries[at] ?? {} }));
+    const ids = await insertMembers(tx, queue, `step '${step}'`, members);
+    if (as !== 'members') {
+      await addWaits(tx, tables, [{ batchId: batch, jobId: job.id, queue: job.queue, policy: as }]);
+    } else if (!(await growBatch(tx, tables, batch, ids.length))) throw inNoFlow(job, step);
+    const children = { batch, ids };
+    const recorded = await recordOneStep(tx, tables, holder, toStep(children), 'wait');
+    if (recorded === undefined) throw new NoLongerHeld();
+    return children;
+  });
 }
