@@ -161,7 +161,8 @@ export class BatchError extends QueueError {
     if (!(failures instanceof Map) || failures.size === 0) {
       throw new TypeError('BatchError takes a Map of at least one error by the id of its job (job.id)');
     }
-    super(`${failures.size} jobs of a batch failed: ${[...failures.keys()].join(', ')}`, options);
+    const jobs = failures.size === 1 ? 'job' : 'jobs';
+    super(`${failures.size} ${jobs} of a batch failed: ${[...failures.keys()].join(', ')}`, options);
     this.failures = new Map(failures);
   }
 }

@@ -443,11 +443,13 @@ test('many findings of one kind are one, with the worst first and all of them wi
     const html = await page(dashboard, `/admin/queue${path}`);
     const list = path === '' ? html.slice(html.indexOf('Findings</h2>')) : html;
     const text = textOf(list.slice(0, list.indexOf(path === '' ? '</section>' : '</table>')));
-    expect(text.match(/due jobs in 'late-\d+' has waited/g)).toHaveLength(24);
+    expect(text.match(/The due job in 'late-\d+' has waited/g)).toHaveLength(24);
     expect(list.match(/And 23 more like it/g)?.length).toBeGreaterThanOrEqual(1);
     // What is not behind a disclosure.
     const open = textOf(list.replaceAll(/<details[\s\S]*?<\/details>/g, ''));
-    expect(open.match(/due jobs in 'late-\d+' has waited/g)).toEqual(["due jobs in 'late-23' has waited"]);
+    expect(open.match(/The due job in 'late-\d+' has waited/g)).toEqual([
+      "The due job in 'late-23' has waited",
+    ]);
   }
 });
 
@@ -458,7 +460,7 @@ test('few findings of one kind stand side by side', async () => {
   );
   const html = await page(dashboardFor(), '/admin/queue/database');
   const open = textOf(html.replaceAll(/<details[\s\S]*?<\/details>/g, ''));
-  expect(open.match(/due jobs in 'late-\d' has waited/g)).toHaveLength(3);
+  expect(open.match(/The due job in 'late-\d' has waited/g)).toHaveLength(3);
 });
 
 describe('limits are set', () => {

@@ -508,7 +508,7 @@ test('jobs that are parked because their claim was refused, and one that idle wo
   const refused = found.filter(({ code }) => code === 'claims-refused');
   expect(refused.map(({ severity }) => severity)).toEqual(['warning', 'warning']);
   expect(refused.map(({ message }) => message.replace(/job \d+/, 'job #'))).toEqual([
-    "1 jobs of 'q' are parked because the database refused their claims; the first is job #",
+    "1 job of 'q' is parked because the database refused its claim: job #",
     "Workers of 'q' skip job # ('k'), which has been due for 5 minutes: the database refuses its claim, or " +
       'a transaction has locked its row',
   ]);

@@ -1,3 +1,4 @@
+import { jobsInWords } from '../../core/job/jobs-in-words.ts';
 import { isAboutTheServer } from '../../core/worker/base/refusal.ts';
 import type { BeginningsOptions } from '../../core/worker/begin/beginnings.ts';
 import { isPrecious } from '../../core/worker/begin/precious-attempt.ts';
@@ -52,7 +53,7 @@ async function record(
     } catch (error) {
       const isRefused = !isAboutTheServer(error);
       if (isRefused && group.length > 1) return await recordHalves(options, group, stopping);
-      events.emit('error', { error, during: `beginning ${group.length} jobs of '${holder.queue}'` });
+      events.emit('error', { error, during: `beginning ${jobsInWords(group.length)} of '${holder.queue}'` });
       if (isRefused) return { lost: [], locked: [], refused: group };
       await retries.sleep(delayMs, stopping);
     }

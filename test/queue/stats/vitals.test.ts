@@ -101,8 +101,17 @@ describe('vitals', () => {
     await addWorker(['mail']);
     await database.client`update queue_workers set seen_at = now() - interval '5 minutes'`;
     expect(await bad()).toMatchObject({
-      'workers-killed': { severity: 'error', kind: 'mail', value: 1 },
-      'workers-silent': { severity: 'warning', value: 1, message: expect.stringContaining("'w'") },
+      'workers-killed': {
+        severity: 'error',
+        kind: 'mail',
+        value: 1,
+        message: "1 job of 'mail' in 'mail' has killed two or more workers",
+      },
+      'workers-silent': {
+        severity: 'warning',
+        value: 1,
+        message: "The registered worker 'w' has not been seen for 5 minutes",
+      },
     });
   });
 
@@ -118,7 +127,7 @@ describe('vitals', () => {
         severity: 'warning',
         queue: 'mail',
         value: 1,
-        message: `1 jobs of 'mail' are parked because the database refused their claims; the first is job ${ids[0]?.id}`,
+        message: `1 job of 'mail' is parked because the database refused its claim: job ${ids[0]?.id}`,
       },
     });
     await database.client`update queue_jobs set run_at = now() - interval '3 minutes' where id = ${ids[0]?.id ?? 0}`;

@@ -895,6 +895,7 @@ test('options outside their ranges are refused', () => {
   expect(() => handleBatch(index, run)).toThrow(TypeError);
   // @ts-expect-error no function
   expect(() => handleBatch(index, {})).toThrow(/takes a function after its options/);
+  expect(new BatchError(new Map([[7, new Error('no')]])).message).toBe('1 job of a batch failed: 7');
   expect(() => new BatchError(new Map())).toThrow(TypeError);
 });
 

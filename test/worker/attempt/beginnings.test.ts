@@ -158,7 +158,7 @@ describe('a worker whose jobs are on their last attempt', () => {
     await until(isEmpty);
     await worker.stop();
     expect(during).toHaveLength(3);
-    for (const text of during) expect(text).toMatch(/^beginning \d+ jobs of 'q'$/);
+    for (const text of during) expect(text).toMatch(/^beginning \d+ jobs? of 'q'$/);
     expect(ran).toBe(200);
     expect((await database.client`select from queue_results where state = 'completed'`).length).toBe(200);
   });
@@ -281,7 +281,7 @@ describe('a worker whose jobs are on their last attempt', () => {
         return row?.attempt === 2 && row.worker_id === null;
       });
       await worker.stop();
-      expect(errors).toEqual([`beginning 1 jobs of 'q'`]);
+      expect(errors).toEqual([`beginning 1 job of 'q'`]);
     } finally {
       await database.client`drop function refuse() cascade`;
     }

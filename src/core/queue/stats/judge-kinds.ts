@@ -1,5 +1,5 @@
 import type { LiveFigures } from './count-live.ts';
-import { amountInWords, inWords, judge, unknown } from './make-vital.ts';
+import { amountInWords, inWords, isOne, judge, unknown } from './make-vital.ts';
 import type { Vital } from './queue-vitals.ts';
 import { workersOf } from './workers-of.ts';
 
@@ -17,7 +17,7 @@ export function judgeKinds({ kinds, queues, crews, pauses }: LiveFigures): Vital
         kind,
         value: oldestDueMs,
         message:
-          (due === 1 && precision === 'exact'
+          (isOne(due, precision)
             ? `1 job of '${kind}' in '${queue}' has been due for `
             : `${amountInWords(due, precision)} jobs of '${kind}' in '${queue}' are due, the oldest for `) +
           `${inWords(oldestDueMs)}, and no worker that serves the queue has a handler for the kind`,

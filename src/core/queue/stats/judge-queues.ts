@@ -1,5 +1,5 @@
 import type { LiveFigures } from './count-live.ts';
-import { amountInWords, inWords, judge, unknown } from './make-vital.ts';
+import { amountInWords, inWords, isOne, judge, unknown } from './make-vital.ts';
 import { isOldestUnknown } from './queue-stats.ts';
 import type { Vital } from './queue-vitals.ts';
 import { workersOf } from './workers-of.ts';
@@ -18,13 +18,15 @@ export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): 
       queue,
       value: oldestDueMs,
       message:
-        `The oldest of ${amountInWords(due, precision)} due jobs in '${queue}' has waited ` +
+        (isOne(due, precision)
+          ? `The due job in '${queue}' has waited `
+          : `The oldest of ${amountInWords(due, precision)} due jobs in '${queue}' has waited `) +
         inWords(oldestDueMs),
       fix:
         workersOf(crews, queue) === 0
           ? `No worker serves '${queue}': start one.`
-          : `${amountInWords(running, precision)} jobs are running: give '${queue}' more concurrency, ` +
-            'more workers, or shorter jobs.',
+          : `${isOne(running, precision) ? '1 job is' : `${amountInWords(running, precision)} jobs are`} ` +
+            `running: give '${queue}' more concurrency, more workers, or shorter jobs.`,
     })),
     'No due job has waited for a minute',
   );
@@ -37,7 +39,8 @@ export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): 
           unknown(
             'oldest-due',
             'ms',
-            `Timed out checking how long jobs of ${unseen.length} queues have been due`,
+            'Timed out checking how long jobs of ' +
+              `${unseen.length === 1 ? '1 queue' : `${unseen.length} queues`} have been due`,
             'Look at oldest-snapshot, dead-rows, and the locks on queue_jobs in pg_locks.',
           ),
         ]),

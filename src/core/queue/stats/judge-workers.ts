@@ -28,8 +28,14 @@ export function judgeWorkers(
         queue,
         kind,
         value,
-        message: `${value} jobs of '${kind}' in '${queue}' have each killed two or more workers`,
-        fix: `Cancel them, or deploy a handler of '${kind}' that survives them.`,
+        message:
+          value === 1
+            ? `1 job of '${kind}' in '${queue}' has killed two or more workers`
+            : `${value} jobs of '${kind}' in '${queue}' have each killed two or more workers`,
+        fix:
+          value === 1
+            ? `Cancel it, or deploy a handler of '${kind}' that survives it.`
+            : `Cancel them, or deploy a handler of '${kind}' that survives them.`,
       })),
       'No job has killed two workers',
     ),
@@ -41,8 +47,13 @@ function silentWorkers(silent: readonly SilentWorker[]) {
   return {
     value: silent.length,
     message:
-      `${silent.length} registered workers have not been seen for a minute, ` +
-      `'${first?.name}' for ${inWords(first?.silentMs ?? 0)}`,
-    fix: 'Start a worker: it declares them gone, and their jobs are due again.',
+      silent.length === 1
+        ? `The registered worker '${first?.name}' has not been seen for ${inWords(first?.silentMs ?? 0)}`
+        : `${silent.length} registered workers have not been seen for a minute, ` +
+          `'${first?.name}' for ${inWords(first?.silentMs ?? 0)}`,
+    fix:
+      silent.length === 1
+        ? 'Start a worker: it declares this one gone, and its jobs are due again.'
+        : 'Start a worker: it declares them gone, and their jobs are due again.',
   };
 }

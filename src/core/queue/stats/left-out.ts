@@ -33,9 +33,13 @@ export function leftOut(
         queue,
         count: parked,
         message:
-          `${parked} jobs of '${queue}' are parked because the database refused their claims; ` +
-          `the first is job ${parkedId}`,
-        fix: 'Read their last errors, repair the rows or the trigger, then call queue.runNow(db, id).',
+          parked === 1
+            ? `1 job of '${queue}' is parked because the database refused its claim: job ${parkedId}`
+            : `${parked} jobs of '${queue}' are parked because the database refused their claims; ` +
+              `the first is job ${parkedId}`,
+        fix:
+          `Read ${parked === 1 ? 'its last error' : 'their last errors'}, repair the rows or the trigger, ` +
+          'then call queue.runNow(db, id).',
       });
     }
     if (head === undefined || head.dueMs < MINUTE_MS || isExcused(queue)) continue;

@@ -49,6 +49,11 @@ export function amountInWords(count: number, precision: Precision): string {
     : `${precision === 'at-least' ? 'at least' : 'about'} ${count}`;
 }
 
+/** Whether it is certain that there is one, so that the words for several do not fit. */
+export function isOne(count: number, precision: Precision): boolean {
+  return count === 1 && precision === 'exact';
+}
+
 /** A duration for people. */
 export function inWords(ms: number): string {
   if (ms < 120_000) return `${Math.round(ms / 1_000)} s`;

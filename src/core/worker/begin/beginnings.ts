@@ -1,3 +1,4 @@
+import { jobsInWords } from '../../job/jobs-in-words.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Holder } from '../../sql/fence.ts';
@@ -218,7 +219,10 @@ export class Beginnings {
     } catch (error) {
       const isRefused = !isAboutTheServer(error);
       if (!isRefused || group.length === 1) {
-        events.emit('error', { error, during: `beginning ${group.length} jobs of '${holder.queue}'` });
+        events.emit('error', {
+          error,
+          during: `beginning ${jobsInWords(group.length)} of '${holder.queue}'`,
+        });
       }
       if (!isRefused) {
         const delayMs = Math.min(FIRST_RETRY_MS * 2 ** this.#refusals++, MAX_RETRY_MS);

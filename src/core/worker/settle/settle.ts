@@ -1,5 +1,6 @@
 import { QueueError } from '../../../errors.ts';
 import { isPoolEnded } from '../../drivers/ended-pool.ts';
+import { jobsInWords } from '../../job/jobs-in-words.ts';
 import type { Transition } from '../../job/transition.ts';
 import { nextTurn } from '../../runtime.ts';
 import type { HeldJob } from '../../sql/fence.ts';
@@ -106,7 +107,7 @@ export class Settler {
     // One error has said that the pool was ended, and what that means.
     if (open.length > 0 && !isPoolEnded(giveUp.reason)) {
       const error = new QueueError('The worker stopped before the outcomes of these jobs were written');
-      events.emit('error', { error, during: `settling ${open.length} jobs of '${holder.queue}'` });
+      events.emit('error', { error, during: `settling ${jobsInWords(open.length)} of '${holder.queue}'` });
     }
     for (const pending of open) pending.answer('abandoned');
     this.#waiting = [];
@@ -165,7 +166,7 @@ export class Settler {
         if (giveUp.aborted) break;
         if (!isAboutTheServer(error)) throw error;
         for (const one of batch) one.uncertain ||= one.sent;
-        events.emit('error', { error, during: `settling ${batch.length} jobs of '${holder.queue}'` });
+        events.emit('error', { error, during: `settling ${jobsInWords(batch.length)} of '${holder.queue}'` });
         if (await retries.sleep(delayMs, giveUp)) delayMs = FIRST_RETRY_MS;
       }
     }

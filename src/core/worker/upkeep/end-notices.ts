@@ -1,4 +1,5 @@
 import { isAwaited } from '../../job/awaited.ts';
+import { jobsInWords } from '../../job/jobs-in-words.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { notifyOfEnds } from '../../queries/settle/notify-of-ends.ts';
 import { nextTurn } from '../../runtime.ts';
@@ -70,7 +71,7 @@ export class EndNotices implements BackgroundPart {
     try {
       await notifyOfEnds(db, tables, ids);
     } catch (error) {
-      events.emit('error', { error, during: `notifying of the ends of ${ids.length} jobs` });
+      events.emit('error', { error, during: `notifying of the ends of ${jobsInWords(ids.length)}` });
     }
   }
 }

@@ -1,3 +1,4 @@
+import { jobsInWords } from '../../../core/job/jobs-in-words.ts';
 import { nextTurn } from '../../../core/runtime.ts';
 import type { HandlerHoldsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { HandlerHolds } from '../../../core/worker/settle/handler-holds.ts';
@@ -48,7 +49,10 @@ export class GroupHandlerHolds implements HandlerHolds {
         await endHandlerHolds(db, tables, { queue, workerId }, ended);
         return;
       } catch (error) {
-        events.emit('error', { error, during: `freeing the slots of ${ended.length} jobs of '${queue}'` });
+        events.emit('error', {
+          error,
+          during: `freeing the slots of ${jobsInWords(ended.length)} of '${queue}'`,
+        });
         await retries.sleep(delayMs, giveUp);
       }
     }
