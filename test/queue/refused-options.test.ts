@@ -201,11 +201,25 @@ describe('what is not there at all', () => {
       () => enqueue(untouched(), index, 1, null),
       "enqueue('index'): options must be an object, got null",
     ],
-    ['entries', () => enqueueMany(untouched(), index), 'enqueueMany takes an array; got undefined'],
+    [
+      'entries',
+      () => enqueueMany(untouched(), index),
+      "enqueueMany('index') takes [{ payload, … }]; got undefined",
+    ],
     [
       'an entry',
       () => enqueueMany(untouched(), index, [{ payload: 1 }, undefined]),
-      "enqueueMany('index'): an entry must be",
+      "enqueueMany('index') takes [{ payload, … }]: an entry must be an object, got undefined",
+    ],
+    [
+      'a bare payload in place of an entry',
+      () => enqueueMany(untouched(), index, [7]),
+      "enqueueMany('index') takes [{ payload, … }]: an entry must be an object, got 7",
+    ],
+    [
+      'a bare payload that is an object',
+      () => enqueueMany(untouched(), index, [{ documentId: 7 }]),
+      "enqueueMany('index') takes [{ payload, … }]: unknown option 'documentId'; valid options:",
     ],
     [
       'a select',

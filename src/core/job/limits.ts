@@ -72,18 +72,23 @@ export function checkObject<T extends object>(what: string, value: T): T {
   throw new TypeError(`${what} must be an object, got ${shown(value)}`);
 }
 
+/** @throws TypeError unless Postgres can keep the text */
+export function checkStorable(what: string, text: string): string {
+  if (text.includes('\0')) {
+    throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
+  }
+  if (HALF_SURROGATE.test(text)) {
+    throw new TypeError(`${what} must not contain half of a surrogate pair: it is not Unicode text`);
+  }
+  return text;
+}
+
 /** @throws TypeError unless the value is a text of 1 to `maxBytes` bytes that Postgres can keep */
 export function checkText(what: string, value: string, maxBytes: number): string {
   if (typeof value !== 'string' || value === '') {
     throw new TypeError(`${what} must be a string that is not empty, got ${shown(value)}`);
   }
-  if (value.includes('\0')) {
-    throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
-  }
-  if (HALF_SURROGATE.test(value)) {
-    throw new TypeError(`${what} must not contain half of a surrogate pair: it is not Unicode text`);
-  }
-  const bytes = utf8Bytes(value);
+  const bytes = utf8Bytes(checkStorable(what, value));
   if (bytes > maxBytes) {
     throw new TypeError(`${what} must be at most ${maxBytes} bytes of UTF-8, got ${bytes}`);
   }

@@ -57,6 +57,7 @@ export interface NewJob {
  *
  * @param maxPayloadBytes the largest payload as JSON text; also the limit of the metadata
  * @param also what the options may have besides
+ * @param what what a message about an unknown option begins with
  * @throws InvalidPayloadError | RangeError | TypeError synchronously, or through the promise; a TypeError
  * also for a payload where the definition has none
  */
@@ -66,6 +67,7 @@ export function newJob<TJob extends JobDefinition>(
   options: GivenOptions = NO_OPTIONS,
   maxPayloadBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
   also: readonly Key[] = NO_KEYS,
+  what?: string,
 ): NewJob | Promise<NewJob> {
   // The condition first: in a bulk enqueue even building the message takes time.
   if (
@@ -73,7 +75,7 @@ export function newJob<TJob extends JobDefinition>(
     options === null ||
     unknownIn(options, ENQUEUE_OPTIONS, also) !== undefined
   ) {
-    checkOptions(optionOf(job, 'options'), options, ENQUEUE_OPTIONS, also);
+    checkOptions(what ?? optionOf(job, 'options'), options, ENQUEUE_OPTIONS, also);
   }
   // Otherwise it would be stored, and the handler would get `undefined`. An absent payload is stored as null.
   if (job.payload === undefined && payload !== undefined && payload !== null) refusePayload(job);

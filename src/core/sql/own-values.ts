@@ -1,7 +1,7 @@
 import { is, SQL, sql } from 'drizzle-orm';
-import { checkDate } from '../job/limits.ts';
+import { checkDate, checkStorable } from '../job/limits.ts';
 import type { NewJob } from '../job/new-job.ts';
-import { HALF_SURROGATE, toStoredJson, UnstorableValueError } from '../job/stored-json.ts';
+import { toStoredJson, UnstorableValueError } from '../job/stored-json.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
@@ -120,11 +120,11 @@ export function textOf(own: OwnColumn, value: unknown, what: string): string | n
     case 'json':
       return jsonOf(value, `${what}: ${key}`);
     case 'custom':
-      return storable(String(column.mapToDriverValue(value)), `${what}: ${key}`);
+      return checkStorable(`${what}: ${key}`, String(column.mapToDriverValue(value)));
     case 'text':
       if (typeof value !== 'string')
         throw new TypeError(`${what}: ${key} must be a string, got ${typeof value}`);
-      return storable(value, `${what}: ${key}`);
+      return checkStorable(`${what}: ${key}`, value);
     case 'number':
     case 'bigint':
     case 'boolean':
@@ -146,14 +146,4 @@ function jsonOf(value: unknown, what: string): string {
     const { message, path } = error.issue;
     throw new TypeError(`${what}${path === '' ? '' : ` at ${path}`}: ${message}`);
   }
-}
-
-function storable(text: string, what: string): string {
-  if (text.includes('\0')) {
-    throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
-  }
-  if (HALF_SURROGATE.test(text)) {
-    throw new TypeError(`${what} must not contain half of a surrogate pair: it is not Unicode text`);
-  }
-  return text;
 }

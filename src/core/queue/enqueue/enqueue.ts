@@ -27,14 +27,14 @@ export async function checkEntries<TJob extends JobDefinition>(
   job: TJob,
   entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
 ): Promise<NewJob[]> {
-  if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
+  const wanted = `enqueueMany('${job.kind}') takes [{ payload, … }]`;
+  if (!Array.isArray(entries)) throw new TypeError(`${wanted}; got ${shown(entries)}`);
   const keys = [...own, { key: 'payload' }];
   const jobs: NewJob[] = [];
   for (const entry of entries as readonly EnqueueEntry<TJob, unknown, GivenOptions>[]) {
-    if (typeof entry !== 'object' || entry === null)
-      checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
+    if (typeof entry !== 'object' || entry === null) checkObject(`${wanted}: an entry`, entry);
     // The definition types an omitted payload as `undefined`.
-    const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys);
+    const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys, wanted);
     jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
   }
   return jobs;
