@@ -3,6 +3,7 @@ import {
   createQueue,
   createWorker,
   defineJob,
+  drain,
   handle,
   handleBatch,
   type JobDefinition,
@@ -133,6 +134,17 @@ describe('createWorker', () => {
     [{ queues: { mail: { aging: { afterMs: 99 } } } }, 'got 99'],
   ])('refuses %o', (options, message) => {
     expect(() => createWorker(db, { queue, handlers, ...options })).toThrow(message);
+  });
+
+  test('refuses queues as a list of names, and says how to write them', async () => {
+    const message = "not an array; write queues: { 'mail': {}, 'reports': {} }";
+    const options = { queue, handlers, queues: ['mail', 'reports'] };
+    // @ts-expect-error settings by name
+    expect(() => createWorker(db, options)).toThrow(message);
+    // @ts-expect-error settings by name
+    await expect(drain(db, { ...options, deadlineMs: 1 })).rejects.toThrow(message);
+    // @ts-expect-error settings by name
+    expect(() => createWorker(db, { ...options, queues: 'mail' })).toThrow("must be an object, got 'mail'");
   });
 
   test('refuses aging that does not say after how long', () => {

@@ -1,5 +1,6 @@
 import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { shown } from '../job/shown.ts';
 import { warn } from '../runtime.ts';
 import type { Handler } from './run/handler.ts';
 
@@ -47,6 +48,9 @@ const DEFAULT_CONCURRENCY = 10;
 /** Each costs 11 kB of memory, and a part of each look for due jobs. */
 const MAX_QUEUES = 10_000;
 
+/** Of the names in a message. */
+const MAX_SHOWN = 3;
+
 /** Shorter than the time between two looks at a busy queue, aging would order jobs by their time alone. */
 const MIN_AGING_MS = 100;
 
@@ -62,7 +66,7 @@ export function servedQueues<TDb>({
     const settings = { concurrency: usual, agingMs: undefined };
     return new Map([...named].map((queue) => [queue, settings]));
   }
-  checkObject('createWorker: queues', queues);
+  checkByName(queues);
   const served = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
     const what = `createWorker: queues['${queue}']`;
     const { concurrency = usual, aging } = checkOptions(what, settings, SETTINGS);
@@ -92,6 +96,19 @@ export function servedQueues<TDb>({
     }
   }
   return new Map(served);
+}
+
+/** `runNext` takes a list of names, so one may be given here, too. @throws TypeError with these names */
+function checkByName(queues: Readonly<Record<string, QueueSettings>>): void {
+  if (!Array.isArray(queues)) {
+    checkObject('createWorker: queues', queues);
+    return;
+  }
+  const entries = queues.map((name) => `${shown(name)}: {}`);
+  throw new TypeError(
+    'createWorker: queues must be an object with the settings of each queue by its name, not an array; ' +
+      `write queues: { ${entries.slice(0, MAX_SHOWN).join(', ')} }`,
+  );
 }
 
 function checkConcurrency(what: string, concurrency: number): number {
