@@ -188,12 +188,14 @@ export class WorkerLostError extends QueueError {
 export class MissingMigrationError extends QueueError {
   override name = 'MissingMigrationError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.MissingMigrationError');
-  /** @param entry what the app's schema must export beside the tables of the queue itself */
-  constructor(what: string, options?: ErrorOptions, entry?: string) {
+  /** @param entries what the app's schema must export beside the tables of the queue itself */
+  constructor(what: string, options?: ErrorOptions, ...entries: readonly (string | undefined)[]) {
+    const lines = ['drizzle-queue/schema', ...entries].flatMap((entry) =>
+      entry === undefined ? [] : `\`export * from '${entry}'\``,
+    );
     super(
       `${what}. Run \`npx drizzle-kit generate && npx drizzle-kit migrate\` ` +
-        "(your Drizzle schema must contain `export * from 'drizzle-queue/schema'`" +
-        `${entry === undefined ? '' : ` and \`export * from '${entry}'\``})`,
+        `(your Drizzle schema must contain ${lines.join(' and ')})`,
       options,
     );
   }

@@ -8,9 +8,13 @@ import {
   handleBatch,
   type JobDefinition,
   MissingMigrationError,
+  schedulesIn,
   UnknownKindError,
   UnsupportedPostgresError,
+  workflowsIn,
 } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import * as workflows from 'drizzle-queue/schema/workflows';
 import postgres from 'postgres';
 import { describe, expect, test, vi } from 'vitest';
 import { startPostgres } from '../support/embedded-postgres.ts';
@@ -29,6 +33,29 @@ describe('start', () => {
     const worker = createWorker(database.db, { queue, handlers });
     await expect(worker.start()).rejects.toThrow(MissingMigrationError);
     await expect(worker.start()).rejects.toThrow('npx drizzle-kit generate && npx drizzle-kit migrate');
+  });
+
+  test('says all at once which tables are missing, which columns, and what the schema must export', async () => {
+    const queue = createQueue({
+      schedules: schedulesIn(control.queueSchedules),
+      workflows: workflowsIn(workflows),
+    });
+    await expect(createWorker(database.db, { queue, handlers }).start()).rejects.toThrow(
+      'The tables "queue_jobs", "queue_results", "queue_workers", "queue_pauses", "queue_schedules", ' +
+        '"queue_steps", "queue_mailboxes", "queue_batches", "queue_waits" and "queue_tallies" do not exist. ' +
+        'Run `npx drizzle-kit generate && npx drizzle-kit migrate` (your Drizzle schema must contain ' +
+        "`export * from 'drizzle-queue/schema'` and `export * from 'drizzle-queue/schema/control'` " +
+        "and `export * from 'drizzle-queue/schema/workflows'`)",
+    );
+    await migrated.client`alter table queue_results rename column metadata to other`;
+    await migrated.client`alter table queue_pauses rename to other_pauses`;
+    await expect(createWorker(migrated.db, { queue: createQueue(), handlers }).start()).rejects.toThrow(
+      'The table "queue_pauses" does not exist. The table "queue_results" has no column metadata. Run ' +
+        '`npx drizzle-kit generate && npx drizzle-kit migrate` (your Drizzle schema must contain ' +
+        "`export * from 'drizzle-queue/schema'`)",
+    );
+    await migrated.client`alter table other_pauses rename to queue_pauses`;
+    await migrated.client`alter table queue_results rename column other to metadata`;
   });
 
   test('says which column is missing', async () => {

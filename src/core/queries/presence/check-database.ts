@@ -14,7 +14,7 @@ export const OLDEST_SUPPORTED = 140_000;
 
 /**
  * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
- * rights. Returns the tables with what it has found out about the server.
+ * rights. All that is missing of the tables is in one error. Returns the tables with what it has found out about the server.
  *
  * @param features the tables that features bring, where the worker uses them
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
@@ -34,22 +34,36 @@ export async function checkDatabase(
   );
   const [server] = rows;
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
+  const absent: string[] = [];
+  const incomplete: string[] = [];
+  const entries = new Set<string | undefined>();
   for (const { key, table, entry } of all) {
     const name = quotedName(table);
-    const missed = (what: string) => new MissingMigrationError(what, undefined, entry);
     const present = new Set(
       rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),
     );
-    if (present.size === 0) throw missed(`The table ${name} does not exist`);
     const missing = getTableConfig(table).columns.filter((column) => !present.has(column.name));
-    if (missing.length > 0) {
-      const names = missing.map((column) => column.name).join(', ');
-      throw missed(`The table ${name} has no column ${names}`);
-    }
+    if (missing.length === 0) continue;
+    entries.add(entry);
+    const names = missing.map((column) => column.name).join(', ');
+    if (present.size === 0) absent.push(name);
+    else incomplete.push(`The table ${name} has no column ${names}`);
+  }
+  if (entries.size > 0) {
+    throw new MissingMigrationError([...doNotExist(absent), ...incomplete].join('. '), undefined, ...entries);
   }
   await checkGrants(db, tables, features);
   const facts = { distributed: server?.citus === true, identified: server?.identified === true };
   return facts.distributed || !facts.identified ? inContext(tables, { server: facts }) : tables;
+}
+
+function doNotExist(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const [last] = names.slice(-1);
+  const others = names.slice(0, -1).join(', ');
+  return [
+    others === '' ? `The table ${last} does not exist` : `The tables ${others} and ${last} do not exist`,
+  ];
 }
 
 /**
