@@ -8,7 +8,6 @@ import {
   handle,
   type JobToEnqueue,
   type LimitedEnqueueResult,
-  type Queue,
   type WorkerEvents,
 } from 'drizzle-queue';
 import { describe, expectTypeOf, test } from 'vitest';
@@ -37,7 +36,7 @@ describe('around', () => {
       },
     });
     // It changes no other type.
-    expectTypeOf(queue).toEqualTypeOf<Queue>();
+    expectTypeOf(queue).toEqualTypeOf(createQueue());
     createWorker(postgresJs, { queue, handlers: [handle(job, () => {})] });
     createQueue({ around: {} });
     createQueue({ around: undefined });

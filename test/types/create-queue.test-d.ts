@@ -8,7 +8,7 @@ declare const tx: Transaction;
 
 describe('createQueue', () => {
   test('is over the default tables, or over others', () => {
-    expectTypeOf(createQueue()).toEqualTypeOf<Queue>();
+    expectTypeOf(createQueue()).toExtend<Queue>();
     createQueue({});
     createQueue({ tables: undefined });
     createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });

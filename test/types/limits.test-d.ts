@@ -11,7 +11,10 @@ test('only a queue that was given limits has them', () => {
   expectTypeOf(queue.limits).toExtend<Limits>();
   expectTypeOf(queue.limits.set).returns.toEqualTypeOf<Promise<LimitRecord>>();
   expectTypeOf(queue.limits.list).returns.toEqualTypeOf<Promise<LimitList>>();
-  expectTypeOf(createQueue().limits).toEqualTypeOf<unknown>();
+  // @ts-expect-error it was given none
+  createQueue().limits.list(db);
+  // A queue with limits may stand in the place of one without.
+  expectTypeOf(queue).toExtend<ReturnType<typeof createQueue>>();
 });
 
 test('limits are a feature of a queue that workers serve', () => {

@@ -66,8 +66,8 @@ describe('the tables', () => {
   });
 
   test('without own columns, and with an empty list of them, make a plain queue', () => {
-    expectTypeOf(createQueue({ tables: createQueueTables() })).toEqualTypeOf<Queue>();
-    expectTypeOf(createQueue({ tables: createQueueTables({ columns: {} }) })).toEqualTypeOf<Queue>();
+    expectTypeOf(createQueue({ tables: createQueueTables() })).toEqualTypeOf(createQueue());
+    expectTypeOf(createQueue({ tables: createQueueTables({ columns: {} }) })).toEqualTypeOf(createQueue());
   });
 });
 

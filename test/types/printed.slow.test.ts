@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import type { Limits, NoLimits, NoSchedules, NoWorkflows, Schedules, Workflows } from 'drizzle-queue';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { compile } from './compile.ts';
 
 const app = `
@@ -26,9 +27,9 @@ test('what an editor shows of the names that are used most is a line each', { ti
   const { mistakes, printed } = compile(app);
   expect(mistakes).toEqual([]);
   const record = '"send-receipt", { orderId: number; }, unknown';
-  expect(printed('queue')).toBe('Queue<OwnColumns, unknown, unknown, Executor, unknown>');
+  expect(printed('queue')).toBe('Queue<OwnColumns, NoSchedules, NoLimits, Executor, NoWorkflows>');
   expect(printed('controlled')).toBe(
-    'Queue<OwnColumns, Schedules<OwnColumns>, Limits, Transaction, unknown>',
+    'Queue<OwnColumns, Schedules<OwnColumns>, Limits, Transaction, NoWorkflows>',
   );
   expect(printed('sendReceipt')).toMatch(
     /^JobDefinition<"send-receipt", ZodObject<\{ orderId: ZodNumber; \}, [^{}]*>, undefined>$/,
@@ -54,6 +55,9 @@ describe('what the compiler says of a mistake names what to write', () => {
     createWorker(drizzle.mock(), { queue, handlers, jobs: [send, index] });
     handle(send, async ({ db }) => void db.select());
     handleBatch(send, {}, async (_, { db }) => void db.query.orders);
+    queue.schedules.pause(drizzle.mock(), 'nightly');
+    queue.limits.list(drizzle.mock());
+    queue.workflows.steps(drizzle.mock(), 1);
   `);
 
   test('a kind without a handler, inline and not', () => {
@@ -63,6 +67,27 @@ describe('what the compiler says of a mistake names what to write', () => {
 
   test('a database without its type', () => {
     expect(mistakes.filter((mistake) => mistake.includes('use handlersFor<typeof db>()'))).toHaveLength(2);
-    expect(mistakes).toHaveLength(4);
+    expect(mistakes).toHaveLength(7);
+  });
+
+  test('a feature that the queue was made without, of which all methods are named', () => {
+    type Methods<T> = { [K in keyof T]: T[K] extends (...given: never) => unknown ? K : never }[keyof T];
+    type OfWorkers = 'checkServer' | 'forWorker';
+    expectTypeOf<Exclude<Methods<Schedules>, keyof NoSchedules>>().toEqualTypeOf<'toStore'>();
+    expectTypeOf<Exclude<Methods<Limits>, keyof NoLimits>>().toEqualTypeOf<
+      OfWorkers | 'has' | 'check' | 'checkServed' | 'checkRunNext' | 'tablesFor' | 'isGrouped'
+    >();
+    expectTypeOf<Exclude<Methods<Workflows>, keyof NoWorkflows>>().toEqualTypeOf<
+      OfWorkers | 'forTransaction' | 'moveOnIn' | 'shown' | 'graphIn' | 'groupJobs'
+    >();
+
+    for (const option of [
+      'schedules: schedulesIn(queueSchedules)',
+      'limits: limitsIn(control)',
+      'workflows: workflowsIn(workflows)',
+    ]) {
+      const text = `Type 'Absent<"first write createQueue({ ${option} })">' has no call signatures`;
+      expect(mistakes.filter((mistake) => mistake.includes(text))).toHaveLength(1);
+    }
   });
 });

@@ -44,7 +44,10 @@ test('only a queue that was given the table has schedules', () => {
   const queue = createQueue({ schedules: schedulesIn(queueSchedules) });
   expectTypeOf(queue.schedules).toExtend<Schedules>();
   expectTypeOf(queue.schedules.set).returns.toEqualTypeOf<Promise<ScheduleRecord>>();
-  expectTypeOf(createQueue().schedules).toEqualTypeOf<unknown>();
+  // @ts-expect-error it was given none
+  createQueue().schedules.list(db);
+  // A queue with schedules may stand in the place of one without.
+  expectTypeOf(queue).toExtend<ReturnType<typeof createQueue>>();
 });
 
 test('the columns of the app are among its options, required as in an insert', () => {

@@ -14,6 +14,7 @@ import { keysOfQueue } from '../../features/keys/keys-of-queue.ts';
 import { metricsOfQueue } from '../../features/metrics/metrics-of-queue.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
 import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
+import type { NoLimits, NoSchedules, NoWorkflows } from './absent-features.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './queue-options.ts';
 
 /**
@@ -54,12 +55,12 @@ type OwnOf<TTables extends QueueTables> = [QueueTables] extends [TTables]
 
 type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends MakeSchedules
   ? Schedules<OwnOf<TTables>>
-  : unknown;
+  : NoSchedules;
 
 /** Of a `boolean` that only the run time knows, too, a transaction is right. */
 type ExecutorOf<TRequired> = [TRequired] extends [false] ? Executor : Transaction;
 
 type WorkflowsOf<TTables extends QueueTables, TWorkflows> =
-  TWorkflows extends MakeQueueWorkflows<infer TMade> ? WorkflowsWith<TMade, OwnOf<TTables>> : unknown;
+  TWorkflows extends MakeQueueWorkflows<infer TMade> ? WorkflowsWith<TMade, OwnOf<TTables>> : NoWorkflows;
 
-type LimitsOf<TLimits> = TLimits extends MakeQueueLimiting<infer TMade> ? TMade : unknown;
+type LimitsOf<TLimits> = TLimits extends MakeQueueLimiting<infer TMade> ? TMade : NoLimits;

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { OwnColumns } from '../../core/schema/index.ts';
 import {
   type Database,
+  type Executor,
   type Handler,
   type JobDefinition,
   type LimitedEnqueueResult,
@@ -58,10 +59,10 @@ const OPTIONS = namesOf<InlineOptions<unknown>>({ handlers: true, delayed: true,
  *
  * @throws UnknownKindError at an enqueue of a kind without a handler, before anything is sent
  */
-export function inline<TDb, TOwn extends OwnColumns, TSchedules, TLimits>(
-  queue: Queue<TOwn, TSchedules, TLimits>,
+export function inline<TDb, TOwn extends OwnColumns, TSchedules, TLimits, TWorkflows>(
+  queue: Queue<TOwn, TSchedules, TLimits, Executor, TWorkflows>,
   options: InlineOptions<TDb, TOwn>,
-): Queue<TOwn, TSchedules, TLimits> {
+): Queue<TOwn, TSchedules, TLimits, Executor, TWorkflows> {
   checkQueue('inline', queue);
   const { delayed = 'refuse', failFast = true } = checkOptions('inline: options', options, OPTIONS);
   if (!['refuse', 'run', 'leave'].includes(delayed)) {

@@ -34,6 +34,31 @@ test('a copy of the context has all that the context has, its signal too', async
   expect(reason).toMatchObject({ name: 'JobTimeoutError' });
 });
 
+test('step of a queue without workflows says what to write', async () => {
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(slow, async (context) => {
+        expect('step' in { ...context }).toBe(false);
+        await Reflect.get(context, 'step').run('charge', () => 1);
+      }),
+    ],
+    log: false,
+  });
+  const { id } = await queue.enqueue(database.db, slow);
+  await worker.start();
+  const { errors } = await queue.waitFor(database.db, slow, id);
+  await worker.stop();
+  expect(errors).toMatchObject([
+    {
+      name: 'QueueError',
+      message: expect.stringMatching(
+        /^step: .*createQueue\(\{ workflows: workflowsIn\(workflows\) \}\), with/,
+      ),
+    },
+  ]);
+});
+
 test('its job is the same at every look, and has what its type says', async () => {
   const jobs: object[] = [];
   const plain = defineJob('plain');

@@ -14,7 +14,8 @@ export const OLDEST_SUPPORTED = 140_000;
 
 /**
  * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
- * rights. All that is missing of the tables is in one error. Returns the tables with what it has found out about the server.
+ * rights. All that is missing of the tables is in one error. Returns the tables with what it has found out
+ * about the server.
  *
  * @param features the tables that features bring, where the worker uses them
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do

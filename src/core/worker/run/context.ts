@@ -1,3 +1,4 @@
+import { QueueError } from '../../../errors.ts';
 import { copyJson } from '../../job/copy-json.ts';
 import { NO_GROUP } from '../../job/group.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
@@ -48,6 +49,15 @@ export class Context implements UntypedContext {
       return value;
     };
     Object.defineProperty(this, name, { enumerable: true, get });
+  }
+
+  /** Workflows add a property of this name, which comes first. A getter of the class costs nothing. */
+  get step(): never {
+    throw new QueueError(
+      'step: the queue of this worker has no workflows. Write ' +
+        "createQueue({ workflows: workflowsIn(workflows) }), with the tables of 'drizzle-queue/schema/workflows', " +
+        'and handlersFor<typeof db, typeof queue>() for the type of step',
+    );
   }
 
   static readonly #signal = {
