@@ -67,6 +67,32 @@ test('adds a schema line, a job, handlers, a worker and a config, which work at 
 });
 
 test.each([
+  ['with tsx to install', {}, {}, 'npm install tsx\n  node --import tsx src/worker.ts\n'],
+  [
+    'with the files of its variables, the one that comes first in this command last',
+    { '.env': 'A=1', '.env.local': 'A=2' },
+    { tsx: '4' },
+    ':\n  node --import tsx --env-file=.env --env-file=.env.local src/worker.ts\n',
+  ],
+  [
+    'of Next.js, with the condition that server-only needs',
+    {},
+    { next: '16', tsx: '4' },
+    'node --import tsx --conditions=react-server src/worker.ts\n',
+  ],
+  ['of Bun', { 'bun.lock': '', '.env': 'A=1' }, {}, ':\n  bun --env-file=.env src/worker.ts\n'],
+])('says how to start the worker: %s', async (_, more, packages, command) => {
+  const cwd = await cli.project({
+    ...app,
+    ...more,
+    'package.json': JSON.stringify({ type: 'module', dependencies: { postgres: '3', ...packages } }),
+  });
+  const { stdout } = await runCli(cli.bin, ['init', '--yes'], { cwd });
+  expect(stdout).toContain('The worker as a program of its own, as in production:\n');
+  expect(stdout.endsWith(command)).toBe(true);
+});
+
+test.each([
   ['ES modules', 'module'],
   ['CommonJS', 'commonjs'],
 ])('what it writes runs in an app of %s whose database imports server-only', async (_, type) => {

@@ -4,9 +4,9 @@ import type { Command } from 'commander';
 import { text } from '../arguments.ts';
 import { type Answer, type Call, call } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
-import { type Change, notesOn, planOf } from '../init/plan.ts';
+import { type Change, notesOn, planOf, workerFile } from '../init/plan.ts';
 import { type Survey, surveyApp } from '../init/survey.ts';
-import { loadEnv } from '../project/load-env.ts';
+import { envFiles, loadEnv } from '../project/load-env.ts';
 import { complain } from '../terminal/complain.ts';
 import { confirm } from '../terminal/confirm.ts';
 
@@ -58,7 +58,12 @@ async function init({ flags, output }: Call<Flags>): Answer {
     }
   }
   if (output.json) await output.document({ dryRun, changes: changes.map(shown), notes });
-  else if (!dryRun) await output.write(nextSteps(survey, todo.length, canGreet(changes)));
+  else if (!dryRun) {
+    await output.write(nextSteps(survey, todo.length, canGreet(changes)));
+    const worker = changes.find(({ file }) => file === workerFile(survey));
+    if (worker !== undefined)
+      await output.write(start(survey, shown(worker).file, envFiles(cwd, flags.envFile ?? [])));
+  }
   return undefined;
 }
 
@@ -67,6 +72,25 @@ function canGreet(changes: readonly Change[]): boolean {
   return changes.some(({ file, text, action }) =>
     /'greet'/.test(action === 'there' ? readFileSync(file, 'utf8') : text),
   );
+}
+
+/** How to start the worker that was written. */
+function start({ end, hasTsx, hasNext, commands }: Survey, file: string, env: readonly string[]): string {
+  const needsTsx = end === 'ts' && commands.run !== 'bunx';
+  const program = [
+    ...(commands.run === 'bunx' ? ['bun'] : ['node']),
+    ...(needsTsx ? ['--import tsx'] : []),
+    ...(hasNext ? ['--conditions=react-server'] : []),
+    // Of two files the last holds in Node.js, and the first for this command.
+    ...env.toReversed().map((each) => `--env-file=${each}`),
+    file.replaceAll('\\', '/'),
+  ];
+  return [
+    'The worker as a program of its own, as in production:',
+    ...(needsTsx && !hasTsx ? [`  ${commands.add} tsx`] : []),
+    `  ${program.join(' ')}`,
+    '',
+  ].join('\n');
 }
 
 function nextSteps(survey: Survey, written: number, greets: boolean): string {

@@ -13,6 +13,11 @@ export interface Change {
 
 const SCHEMA_LINE = "export * from 'drizzle-queue/schema';";
 
+/** Where the worker is, except in an app whose database is injected. */
+export function workerFile({ sources, end }: Survey): string {
+  return join(sources, `worker.${end}`);
+}
+
 /** What `init` would write, file by file; nothing that is there changes but the schema's last line. */
 export function planOf(survey: Survey): Change[] {
   const { sources, root, end, isInjected } = survey;
@@ -23,7 +28,7 @@ export function planOf(survey: Survey): Change[] {
   if (isInjected) return [schemaChange(survey), firstJob];
   const db = survey.database ?? newDatabase(survey);
   const imported = (from: string, to: string) => specifier(survey, from, to);
-  const [handlers, worker] = [at('handlers'), at('worker')];
+  const [handlers, worker] = [at('handlers'), workerFile(survey)];
   const config = join(root, `queue.config.${end}`);
   return [
     schemaChange(survey),

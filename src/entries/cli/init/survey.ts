@@ -42,6 +42,9 @@ export interface Survey {
   readonly configOption: string;
   readonly hasZod: boolean;
   readonly hasQueue: boolean;
+  readonly hasTsx: boolean;
+  /** Whether modules may import `server-only`, which throws without a condition of its own. */
+  readonly hasNext: boolean;
 }
 
 /** Looks at an app, and changes nothing. @throws Failure where it is not an app with Drizzle */
@@ -82,6 +85,8 @@ export async function surveyApp(cwd: string, configFile?: string): Promise<Surve
     configOption: configOption(root, config),
     hasZod: packages.has('zod'),
     hasQueue: packages.has('drizzle-queue'),
+    hasTsx: packages.has('tsx'),
+    hasNext: packages.has('next'),
   };
 }
 
