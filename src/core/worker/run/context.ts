@@ -55,7 +55,8 @@ export class Context implements UntypedContext {
   get step(): never {
     throw new QueueError(
       'step: the queue of this worker has no workflows. Write ' +
-        "createQueue({ workflows: workflowsIn(workflows) }), with the tables of 'drizzle-queue/schema/workflows', " +
+        'createQueue({ workflows: workflowsIn(workflows) }), with the tables of ' +
+        "'drizzle-queue/schema/workflows', " +
         'and handlersFor<typeof db, typeof queue>() for the type of step',
     );
   }
