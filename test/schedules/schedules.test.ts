@@ -36,6 +36,30 @@ beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
 });
 
+test('check finds a schedule whose kind no worker handles, once there is a worker', async () => {
+  const unserved = async () =>
+    (await queue.check(database.db))
+      .filter(({ code }) => code === 'kind-unserved')
+      .map(({ message }) => message);
+  await schedules.set(database.db, nightly);
+  await schedules.set(database.db, defineSchedule('served', { job: plain, every: 60_000 }));
+  await schedules.set(
+    database.db,
+    defineSchedule('paused', { job: report, payload: { day: '' }, every: 60_000 }),
+  );
+  await schedules.pause(database.db, 'paused');
+  expect(await unserved()).toEqual([]);
+  await database.client`
+    insert into queue_workers (name, queues, kinds) values ('w', '["default", "reports"]', '["plain"]')`;
+  const found =
+    "The schedule 'nightly' is for jobs of the kind 'report' in 'reports', and no worker that serves the queue has a handler for it";
+  expect(await unserved()).toEqual([`${found}, so no worker fires it`]);
+  await database.client`update queue_schedules set declared_by = 1 where name = 'nightly'`;
+  expect(await unserved()).toEqual([found]);
+  await database.client`update queue_workers set kinds = '["plain", "report"]'`;
+  expect(await unserved()).toEqual([]);
+});
+
 const jobs = () => database.db.select().from(queueJobs).orderBy(queueJobs.id);
 
 describe('set', () => {

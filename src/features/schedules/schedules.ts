@@ -14,6 +14,7 @@ import { contextOf, inContext } from '../../core/sql/statement-context.ts';
 import { QueueError } from '../../errors.ts';
 import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import type { ControlTables, TickSettings } from '../control/index.ts';
+import { checkSchedules } from './check-schedules.ts';
 import { type ScheduleDefinition, type TickOptions, timingOf } from './define-schedule.ts';
 import { findSchedule } from './queries/find-schedules.ts';
 import { OVERLAP_KEY, tickMetadata } from './queries/fire-schedules.ts';
@@ -193,7 +194,11 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   /** What `queue.check` looks for. @internal */
   get toCheck(): FeatureToCheck {
     const { queueSchedules } = this.tables;
-    return { tables: [queueSchedules], missing: () => missingSchedules(queueSchedules) };
+    return {
+      tables: [queueSchedules],
+      missing: () => missingSchedules(queueSchedules),
+      check: async (question) => await checkSchedules(question, this.tables),
+    };
   }
 
   /** Where the workers of its queues are notified. @internal */

@@ -1,4 +1,5 @@
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { findCrews } from '../../queries/operate/find-crews.ts';
 import { findServedQueues, hasGroups } from '../../queries/operate/find-grouped-queues.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectServer } from '../../queries/operate/inspect-server.ts';
@@ -7,6 +8,7 @@ import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
+import { workersOf } from '../stats/workers-of.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkConnection } from './check-connection.ts';
 import { checkIds } from './check-ids.ts';
@@ -15,7 +17,7 @@ import { checkPooler } from './check-pooler.ts';
 import { missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
-import type { FeatureToCheck } from './feature-to-check.ts';
+import type { FeatureQuestion, FeatureToCheck } from './feature-to-check.ts';
 import type { Finding } from './finding.ts';
 import { refusedClaims } from './refused-claims.ts';
 import { unservedKinds } from './unserved-kinds.ts';
@@ -108,6 +110,7 @@ export async function checkQueue(
       mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
     if (mayAskKinds && mayAsk(queueJobs, [...asked, ...counted])) {
       findings.push(...(await unservedKinds(db, tables, { onCitus })));
+      findings.push(...(await foundByFeatures(db, tables, features, mayAsk)));
       if (mayAsk(queueJobs, [errors])) {
         const isLimited = (name: string) => limits?.has(name) ?? false;
         findings.push(...(await refusedClaims(db, tables, { onCitus, isLimited })));
@@ -120,6 +123,22 @@ export async function checkQueue(
   if (limits !== undefined) findings.push(...(await limits.check({ db, tables, onCitus, mayAsk })));
   const order = ['error', 'warning', 'hint'];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+}
+
+/** Without any worker there is nothing to ask. */
+async function foundByFeatures(
+  db: Executor,
+  tables: QueueTables,
+  features: readonly FeatureToCheck[],
+  mayAsk: FeatureQuestion['mayAsk'],
+): Promise<Finding[]> {
+  const asked = features.filter(({ check }) => check !== undefined);
+  const crews = asked.length === 0 ? [] : await findCrews(db, tables);
+  if (crews.length === 0) return [];
+  const isServed = (queue: string, kind: string) => workersOf(crews, queue, kind) > 0;
+  const found: Finding[] = [];
+  for (const { check } of asked) found.push(...((await check?.({ db, isServed, mayAsk })) ?? []));
+  return found;
 }
 
 function permissionDenied(error: unknown): Finding {
