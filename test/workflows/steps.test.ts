@@ -11,6 +11,7 @@ import {
   isFinal,
   NestedStepError,
   NonRetryableError,
+  runNext,
   StepFailedError,
   StepLimitError,
   StepMismatchError,
@@ -178,6 +179,60 @@ describe('a recorded step', () => {
       ],
     });
     expect(await database.db.select().from(effects)).toEqual([]);
+  });
+
+  test('comes after a complete(tx) that was rolled back: a transaction, an undo and a wait', async () => {
+    await start(async ({ step, job, complete }) => {
+      const add = async (what: string) =>
+        void (await database.db.insert(effects).values({ job: job.id, what }));
+      try {
+        await step.transaction(
+          'before',
+          { undo: async (tx) => void (await tx.insert(effects).values({ job: job.id, what: 'undone' })) },
+          async () => undefined,
+        );
+        await database.db
+          .transaction(async (tx) => {
+            await complete(tx, 'early');
+            throw new Error('rolled back');
+          })
+          .catch(() => add('rolled back'));
+        await step.transaction('after', async (tx) => {
+          await tx.insert(effects).values({ job: job.id, what: 'after' });
+        });
+        await step.sleep('for a moment', 1);
+        throw new NonRetryableError('the end');
+      } catch (error) {
+        if (isFinal(error)) await step.undoAll(error);
+        throw error;
+      }
+    });
+    const id = await enqueue({ maxAttempts: 1 });
+    expect(await ended(id)).toMatchObject({ state: 'discarded', errors: [{ message: 'the end' }] });
+    const rows = await database.db.select().from(effects);
+    expect(rows.map(({ what }) => what)).toEqual(['rolled back', 'after', 'rolled back', 'undone']);
+  });
+
+  test('comes after a complete(tx) that was rolled back in runNext, too', async () => {
+    const run: Run = async ({ db, step, complete }) => {
+      const early = db.transaction(async (tx) => {
+        await complete(tx, 'early');
+        throw new Error('rolled back');
+      });
+      await early.catch(() => undefined);
+      await step.transaction('after', async () => undefined);
+      await step.sleep('for a day', 86_400_000);
+      return 'slept';
+    };
+    const id = await enqueue();
+    const next = () => runNext(database.db, { queue, handlers: [handle(work, run)] });
+    expect(await next()).toMatchObject({ outcome: 'waiting' });
+    await aDayPasses();
+    expect(await next()).toMatchObject({ outcome: 'failed' });
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([
+      { name: 'after' },
+      { name: 'for a day' },
+    ]);
   });
 
   test('can be recorded by a call of its own', async () => {

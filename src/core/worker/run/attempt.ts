@@ -273,7 +273,8 @@ export class Attempt {
    * unparks it. The handler is left where it is, and its signal is not aborted: nothing of it runs any more.
    */
   wait(delayMs: number | null): void {
-    if (!this.open || this.#ended || this.#hasReturned) return;
+    // Also after a `complete(tx)`, which may have been rolled back: the handler would hold its slot for ever.
+    if (this.#over || this.#ended || this.#hasReturned) return;
     this.#waitsMs = delayMs;
     this.#ended = true;
     // What is around the handler goes on to its end, and the attempt with it.

@@ -375,17 +375,16 @@ export class AttemptSteps {
   /** Runs a step in a transaction that records it; as `record`. */
   async transacted<T>(name: string, run: RunIn<T>): Promise<unknown> {
     const startMs = performance.now();
+    // One that has run before has been rolled back, or there is no job to record it for.
+    const ranBefore = this.attempt.completeRan;
     const stored = await this.attempt.environment.db.transaction(async (tx) => {
       const output = await this.within(name, () => run(tx));
-      if (this.attempt.completeRan) {
-        throw new QueueError(
-          `The step '${name}' cannot be recorded: complete(tx) has ended its job. ` +
-            'Call complete in a db.transaction of its own, after the last step',
-        );
-      }
+      if (this.attempt.completeRan && !ranBefore) throw completedIn(name);
       const step = this.toRecord(name, 'transaction', output, startMs);
       this.attempt.checkOpen();
-      if ((await this.store.recordIn(tx, step)) === undefined) throw this.lost();
+      if ((await this.store.recordIn(tx, step)) === undefined) {
+        throw ranBefore ? completedIn(name) : this.lost();
+      }
       return step.output;
     });
     this.attempt.noteProgress();
@@ -452,6 +451,13 @@ export class AttemptSteps {
 
 export function isOver(found: KnownStep | undefined): found is OverStep {
   return found !== undefined && found.endedAt !== null;
+}
+
+function completedIn(name: string): QueueError {
+  return new QueueError(
+    `The step '${name}' cannot be recorded: complete(tx) has ended its job. ` +
+      'Call complete in a db.transaction of its own, after the last step',
+  );
 }
 
 function endOf(kind: StepKind, value: unknown): StepEnd {
