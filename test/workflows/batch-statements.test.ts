@@ -57,6 +57,16 @@ describe('members that are to end', () => {
       await database.client`alter table queue_jobs drop constraint wanted`;
     }
   });
+
+  test('are not asked once a redrive has taken that back, and one that waits for others goes on waiting', async () => {
+    const { client } = database;
+    await client`update queue_jobs set run_at = 'infinity', blockers = 1 where id = 2`;
+    await client`update queue_batches set cancel_reason = null`;
+    expect(await endMembers(database.db, all, { queue: 'q', ids: [1, 2], channel: undefined })).toBe(0);
+    expect([...(await client`select run_at::text, blockers from queue_jobs where id = 2`)]).toEqual([
+      { run_at: 'infinity', blockers: 1 },
+    ]);
+  });
 });
 
 test('of two recounts that have seen the same one adds what is missing', async () => {
