@@ -142,6 +142,61 @@ describe('a job that waits', () => {
   });
 });
 
+describe('a job that keeps its place until its next attempt', () => {
+  /** Its first attempt has failed, and another one of its group is behind it. */
+  async function setUpOrder() {
+    const queue = createQueue({
+      tables,
+      limits: limitsIn(control, { work: { groups: { serial: 'end' } } }),
+      workflows: workflowsIn(workflowTables),
+    });
+    const job = defineJob('job', {
+      queue: 'work',
+      payload: unvalidated<string>(),
+      backoff: fixedBackoff(3_600_000),
+      group: () => 'a',
+    });
+    const { handle } = handlersFor<typeof database.db, typeof queue>();
+    const ran: string[] = [];
+    const handlers = [
+      handle(job, async ({ payload, step }) => {
+        const times = await step.run('times', () => ran.filter((name) => name === payload).length);
+        ran.push(payload);
+        if (payload === 'bad' && times === 0) throw new Error('in an hour');
+      }),
+    ];
+    const drained = () => drain(database.db, { queue, handlers, log: false, deadlineMs: 60_000 });
+    const { id, jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(job, 'good', { after: [flow.add(job, 'bad')], onFailure: 'run' });
+    });
+    const other = await queue.enqueue(database.db, job, 'other');
+    const ids = [...jobIds, other.id];
+    const states = async () =>
+      await Promise.all(ids.map(async (id) => (await queue.find(database.db, id))?.state));
+    await drained();
+    expect(await states()).toEqual(['due', 'waiting', 'due']);
+    return { queue, id, ids, ran, drained, states };
+  }
+
+  test('ends at once with its flow, and lets the others go on', async () => {
+    const { queue, id, ran, drained, states } = await setUpOrder();
+    await queue.workflows.cancelFlow(database.db, id);
+    await drained();
+    expect(await states()).toEqual(['cancelled', 'cancelled', 'completed']);
+    expect(ran).toEqual(['bad', 'other']);
+    expect(await database.client`select from queue_holds`).toHaveLength(0);
+  });
+
+  test('goes back to a step at once, before the others', async () => {
+    const { queue, ids, ran, drained, states } = await setUpOrder();
+    expect(await queue.workflows.redrive(database.db, ids[0] ?? 0, { from: 'times' })).toBe('redriven');
+    await drained();
+    expect(await states()).toEqual(['completed', 'completed', 'completed']);
+    expect(ran.slice(0, 2)).toEqual(['bad', 'bad']);
+    expect(await database.client`select from queue_holds`).toHaveLength(0);
+  });
+});
+
 describe('a job that costs all the starts of a window', () => {
   const rate = { limit: 3, perMs: 800 };
   const limitsOfStarts = {

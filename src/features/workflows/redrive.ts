@@ -1,8 +1,10 @@
 import { checkId, checkObject, checkText } from '../../core/job/limits.ts';
 import { redriveJobs } from '../../core/queries/operate/redrive-jobs.ts';
+import { runJobNow } from '../../core/queries/operate/run-job-now.ts';
 import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
+import { groupsIn } from '../../core/sql/statement-context.ts';
 import { MAX_MADE_NAME_BYTES } from './job/step-names.ts';
 import { findJobWithStep } from './queries/find-job-with-step.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
@@ -52,6 +54,8 @@ export async function redriveFrom(
     await forgetSteps(tx, tables, { queue, id, from });
     if (state === 'live') {
       await unparkJobs(tx, tables, { queue, ids: [id], onlyWaiting: false, channel });
+      // One that keeps its place is not claimed before the time of its next attempt.
+      if (groupsIn(tables, queue) !== undefined) await runJobNow(tx, tables, { queue, id });
     }
     return 'redriven';
   });

@@ -21,7 +21,7 @@
         run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
       from free as i
       where j.queue = $4 and j.id = i.id
-      returning j.queue, j.run_at, j.group_key, j.worker_id is null as due
+      returning j.queue, j.id, j.run_at, j.group_key, j.worker_id is null as due
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
@@ -35,16 +35,22 @@
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
+    ),
+    unblocked as (
+      delete from "queue_holds" as h using asked as u
+      where h.queue = $5::text
+        and h.group_key = u.group_key and h.job_id = u.id and h.until < 'infinity'
     )
     select (select count(*) from asked)::float8 as asked,
       (
-        select count(pg_notify($5::text, case when q.due then $6::text else $7 end))
+        select count(pg_notify($6::text, case when q.due then $7::text else $8 end))
         from (select distinct due from asked) as q
       ) as told
 -- $1 = "{42}"
 -- $2 = "mail"
 -- $3 = "mail"
 -- $4 = "mail"
--- $5 = "queue_wake_queue_jobs"
--- $6 = "mail"
--- $7 = ""
+-- $5 = "mail"
+-- $6 = "queue_wake_queue_jobs"
+-- $7 = "mail"
+-- $8 = ""

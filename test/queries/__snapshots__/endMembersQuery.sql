@@ -21,7 +21,7 @@
         run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
       from free as i
       where j.queue = $4 and j.id = i.id
-      returning j.queue, j.run_at, j.group_key, j.worker_id is null as due
+      returning j.queue, j.id, j.run_at, j.group_key, j.worker_id is null as due
     )
     select (select count(*) from asked)::float8 as asked,
       (

@@ -29,7 +29,12 @@ export async function endMembers(db: Runner, tables: TablesOfBatches, end: EndMe
 
 export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }: EndMembers): SQL {
   const { queueJobs, queueBatches } = tables;
-  const noted = groupsIn(tables, queue) === undefined ? sql`` : notedGroups(tables, 'asked');
+  const groups = groupsIn(tables, queue);
+  // One that keeps its place until its next attempt is due now, and so are those behind it.
+  const noted =
+    groups === undefined
+      ? sql``
+      : sql`${notedGroups(tables, 'asked')}${groups.unblock({ rows: 'asked', queue, which: 'retried' })}`;
   return sql`
     with wanted as materialized (
       select array(select unnest(${arrayText(ids)}::text::int8[])) as ids
@@ -54,7 +59,7 @@ export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }
         run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
       from free as i
       where j.queue = ${queue} and j.id = i.id
-      returning j.queue, j.run_at, j.group_key, j.worker_id is null as due
+      returning j.queue, j.id, j.run_at, j.group_key, j.worker_id is null as due
     )${noted}
     select (select count(*) from asked)::float8 as asked${
       channel === undefined
