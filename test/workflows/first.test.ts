@@ -14,7 +14,7 @@ import {
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
-import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
@@ -156,6 +156,21 @@ describe('the first of several', () => {
     );
     await send(id);
     expect(await outputOf(id)).toEqual([{ key: 'reminder' }, { key: 'deadline' }, { by: 'Ada' }]);
+  });
+
+  test('is a time that has passed by the database, however slow the clock of the process is', async () => {
+    const now = Date.now();
+    vi.useFakeTimers({ toFake: ['Date'], now: now - 2 * FAR_MS });
+    onTestFinished(() => void vi.useRealTimers());
+    await start(
+      async ({ step }) =>
+        await step.first('decision', {
+          slow: { delayMs: FAR_MS },
+          far: { until: new Date(now + FAR_MS) },
+          passed: { until: new Date(now - FAR_MS) },
+        }),
+    );
+    expect(await outputOf(await enqueue())).toEqual({ key: 'passed' });
   });
 
   test('is the one that stands first, where several are there already', async () => {

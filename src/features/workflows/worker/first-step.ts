@@ -65,7 +65,9 @@ export class FirstStep {
       if (isOver(found)) return await this.#replayed(found, sources);
       const leftMs = found === undefined ? await this.#recordWait(name, sources) : this.#steps.leftMs(found);
       const isOverdue = leftMs !== undefined && leftMs <= 0;
-      const due = isOverdue ? earliest(sources, found?.until?.getTime() ?? Date.now()) : undefined;
+      const due = isOverdue
+        ? earliest(sources, found?.until?.getTime() ?? databaseTime(sources, leftMs))
+        : undefined;
       for (const source of sources) {
         const unwanted = cancelRest ? childrenBeside(source, sources) : [];
         const decision = await this.#ask(name, source, source === due, unwanted);
@@ -194,6 +196,17 @@ function sourceOf(what: string, key: string, source: FirstSource): Source {
     return { key, type: 'signal', signal: given };
   }
   throw new TypeError(`${what} must be a signal, a child, { delayMs } or { until }, got ${shown(source)}`);
+}
+
+/**
+ * The time by the database's clock, of which the first date is so many milliseconds away. Where a delay of 0
+ * is over, no date is.
+ */
+function databaseTime(sources: readonly Source[], leftMs: number): number {
+  const isByDelay = leftMs === 0 && sources.some((source) => 'delayMs' in source && source.delayMs === 0);
+  if (isByDelay) return Number.NEGATIVE_INFINITY;
+  const dates = sources.flatMap((source) => ('until' in source ? source.until.getTime() : []));
+  return Math.min(...dates) - leftMs;
 }
 
 /** Of the times, the one that is over at `untilMs`, when the first of them is. */
