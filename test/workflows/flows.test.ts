@@ -15,6 +15,7 @@ import {
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { deleteLeftBatches } from '../../src/features/batches/queries/delete-left-batches.ts';
 import { findUnwoken } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
@@ -246,6 +247,19 @@ describe('a flow', () => {
     expect(await statesOf(jobIds)).toEqual(['completed', 'completed', 'due']);
     await work_();
     expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 0 });
+  });
+
+  test('has all its jobs in its counts for as long as it is open, although no result of them is kept', async () => {
+    const unkept = defineJob('unkept', { queue: 'q', payload: unvalidated<string>(), keepResult: false });
+    const { id } = await workflows.enqueueFlow(database.db, (flow) => {
+      const second = flow.add(unkept, 'second', { after: [flow.add(unkept, 'first')] });
+      flow.add(work, 'third', { after: [second] });
+    });
+    // None has a handler for the third.
+    await drain(database.db, { queue, handlers: [handle(unkept, async () => {})], deadlineMs: 60_000 });
+    await database.client`update queue_batches set ended_at = ended_at - interval '1 day'`;
+    await deleteLeftBatches(database.db, all, { after: 0, until: undefined });
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 3, pending: 1, endedAt: null });
   });
 
   test('goes on where it has failed when it is redriven', async () => {
@@ -505,6 +519,41 @@ describe('a batch', () => {
     expect(ran).toEqual(['report']);
     const record = await queue.find(database.db, report, lastId);
     expect(record).toMatchObject({ output: { counts: { total: 2_500, completed: 0, failed: 2_500 } } });
+  });
+
+  test('is kept for its last job, which asks for it again when it is redriven a day later', async () => {
+    const unkept = defineJob('unkept', { queue: 'q', payload: unvalidated<string>(), keepResult: false });
+    const last = defineJob('last', { queue: 'q', output: unvalidated<unknown>(), maxAttempts: 1 });
+    let isMended = false;
+    const run = async () =>
+      await drain(database.db, {
+        queue,
+        deadlineMs: 60_000,
+        handlers: [
+          handle(unkept, async () => {}),
+          handle(last, async ({ step }) => {
+            if (!isMended) throw new Error('a mistake');
+            return await step.parentCounts();
+          }),
+        ],
+      });
+    const entries = [{ payload: 'a' }, { payload: 'b' }];
+    const { id, lastId } = await workflows.enqueueBatch(database.db, unkept, entries, { last });
+    await run();
+    expect(await statesOf([lastId])).toEqual(['discarded']);
+    await database.client`update queue_batches set ended_at = ended_at - interval '1 day'`;
+    await deleteLeftBatches(database.db, all, { after: 0, until: undefined });
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 2, pending: 0 });
+    isMended = true;
+    expect(await queue.redrive(database.db, { id: lastId })).toMatchObject({ redriven: 1 });
+    await run();
+    expect(await queue.find(database.db, last, lastId)).toMatchObject({
+      state: 'completed',
+      output: { total: 2, completed: 2, failed: 0 },
+    });
+    await database.client`delete from queue_results`;
+    await deleteLeftBatches(database.db, all, { after: 0, until: undefined });
+    expect(await workflows.flow(database.db, id)).toBeUndefined();
   });
 
   test('is not there when one of its jobs is wrong', async () => {

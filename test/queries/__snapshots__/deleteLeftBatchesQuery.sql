@@ -7,6 +7,14 @@
           select from "queue_waits" as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.job_id
           where i.batch_id = b.id
         )
+        and (
+          select r.job_id from "queue_waits" as i
+          join "queue_results" as r on r.queue = i.queue and r.job_id = i.job_id
+          where i.batch_id = b.id and i.policy in ('run', 'cancel', 'forked') limit 1
+        ) is null
+        and (
+          select o.id from "queue_batches" as o where o.id = b.flow_id and o.ended_at is null limit 1
+        ) is null
     ),
     waits as (
       delete from "queue_waits" as w where w.batch_id in (select id from left_over)

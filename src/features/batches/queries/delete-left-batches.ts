@@ -9,6 +9,9 @@ const KEPT_MS = 3_600_000;
  * Deletes the ended batches among those with these ids whose members have no results any more, and for which
  * no live job has waited, with their waits; and tallies of batches that are gone. Returns how many batches.
  *
+ * A job that has waited before it began may be redriven or forked, and asks again how they have ended: they
+ * stay for as long as its result. What a flow counts stays until its last batch has ended.
+ *
  * **Under concurrency.** What another worker is deleting it waits for, which takes a moment. An ended batch
  * does not change any more.
  */
@@ -37,6 +40,14 @@ export function deleteLeftBatchesQuery(
           select from ${queueWaits} as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
           where i.batch_id = b.id
         )
+        and (
+          select r.job_id from ${queueWaits} as i
+          join ${queueResults} as r on r.queue = i.queue and r.job_id = i.job_id
+          where i.batch_id = b.id and i.policy in ('run', 'cancel', 'forked') limit 1
+        ) is null
+        and (
+          select o.id from ${queueBatches} as o where o.id = b.flow_id and o.ended_at is null limit 1
+        ) is null
     ),
     waits as (
       delete from ${queueWaits} as w where w.batch_id in (select id from left_over)
