@@ -521,6 +521,22 @@ describe('a batch', () => {
     expect(record).toMatchObject({ output: { counts: { total: 2_500, completed: 0, failed: 2_500 } } });
   });
 
+  test('leaves nothing behind when it is refused, in a transaction that goes on', async () => {
+    const entries = Array.from({ length: 1_001 }, (_, at) => ({
+      payload: 'a',
+      delayMs: at < 1_000 ? 0 : -1,
+    }));
+    await database.db.transaction(async (tx) => {
+      await queue.enqueue(tx, work, 'before');
+      const refused = workflows.enqueueBatch(tx, work, entries, { last: report, payload: 'report' });
+      await expect(refused).rejects.toThrow(RangeError);
+      await queue.enqueue(tx, work, 'after');
+    });
+    expect(await database.client`select from queue_batches`).toHaveLength(0);
+    await work_();
+    expect(ran.sort()).toEqual(['after', 'before']);
+  });
+
   test('is kept for its last job, which asks for it again when it is redriven a day later', async () => {
     const unkept = defineJob('unkept', { queue: 'q', payload: unvalidated<string>(), keepResult: false });
     const last = defineJob('last', { queue: 'q', output: unvalidated<unknown>(), maxAttempts: 1 });

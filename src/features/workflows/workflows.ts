@@ -411,7 +411,9 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const tables = this.#all(this.#queue.tables);
     // The settings of an enqueue, and a payload: `check` looks at them.
     const given = { job: last, entry: entry as never };
-    return await inOneTransaction(db, (tx) => enqueueBatch(tx, tables, this.#queue, job, entries, given));
+    const run = (tx: Executor) => enqueueBatch(tx, tables, this.#queue, job, entries, given);
+    // A savepoint in a transaction, which may go on when a later one of the entries is refused.
+    return 'transaction' in db ? await db.transaction(run) : await run(db);
   }
 
   /** How far a flow or a batch is; `undefined` where there is none, or no longer. */
