@@ -1,4 +1,6 @@
-import { integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SQL } from 'drizzle-orm';
+import { integer, PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
 import {
   createQueue,
   createWorker,
@@ -332,6 +334,35 @@ describe('a wait', () => {
     await until(async () => (await queue.workflows.steps(database.db, id)).length === 2);
     await queue.workflows.signal(database.db, { id }, approval, { by: 'Ada' });
     expect(await ended(id)).toMatchObject({ output: ['none', { by: 'Ada' }] });
+  });
+
+  test('is not over before its time, however long its attempt waits for what is recorded', async () => {
+    const dialect = new PgDialect();
+    // As from a pool that has no free connection for a while.
+    const execute = async (query: SQL) => {
+      if (/^\s*select s\.name, s\.kind/.test(dialect.sqlToQuery(query).sql)) await delay(1_500);
+      return await database.db.execute(query);
+    };
+    const db: typeof database.db = Object.create(database.db, { execute: { value: execute } });
+    const worker = createWorker(db, {
+      queue,
+      handlers: [
+        handle(work, async ({ step, job }) => {
+          await step.sleep('nap', 2_500);
+          const [row] = await database.client`
+            select until <= statement_timestamp() as over from queue_steps where job_id = ${job.id}`;
+          return row?.over;
+        }),
+      ],
+      queues: { q: { concurrency: 5 } },
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const id = await enqueue();
+    await until(async () => (await stateOf(id)) === 'scheduled');
+    await queue.runNow(database.db, id);
+    expect(await ended(id)).toMatchObject({ output: true });
   });
 
   test('beside a step waits until that is over', async () => {

@@ -112,7 +112,7 @@ export class AttemptSteps {
   readonly #waitingFor = new Map<string, Set<string>>();
   readonly #receiving = new Turns<string>();
   #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
-  /** When the memo was read, by the monotonic clock. */
+  /** When the memo was there, by the monotonic clock. */
   #readMs = 0;
   #recorded = 0;
   /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
@@ -226,8 +226,9 @@ export class AttemptSteps {
   }
 
   async #readNow(): Promise<ReadonlyMap<string, KnownStep>> {
-    this.#readMs = performance.now();
     const steps = isFirstClaim(this.attempt) ? [] : await this.store.find();
+    // After the answer: a question may wait for a connection, and no wait is to be over before its time.
+    this.#readMs = performance.now();
     for (const { signal, output } of steps) {
       if (signal === null || output === undefined) continue;
       this.#received.set(signal, (this.#received.get(signal) ?? 0) + 1);
