@@ -15,8 +15,10 @@ import {
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
+import { wakeAllWaiters } from '../../src/features/batches/worker/folding.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -428,6 +430,41 @@ describe('many children', () => {
     ]);
     expect(isOpen).toBe(true);
   });
+
+  test.each(['one after the other', 'side by side'])(
+    'that are waited for %s: a look for jobs that were not woken leaves alone what waits for the second',
+    async (how) => {
+      const second = gate();
+      await start(
+        async ({ step }) => {
+          const one = await step.enqueue('one', child, 1);
+          if (how === 'side by side') {
+            const two = await step.enqueue('two', child, 2);
+            return await Promise.all([step.waitForJob(one), step.waitForJob(two)]);
+          }
+          return [await step.waitForJob(one), await step.waitForJob(await step.enqueue('two', child, 2))];
+        },
+        [
+          handle(child, async ({ payload }) => {
+            if (payload === 2) await second.opened;
+            return payload;
+          }),
+        ],
+      );
+      const id = await enqueue();
+      await until(async () => {
+        const steps = await queue.workflows.steps(database.db, id);
+        const isOver = (name: string) => steps.find((step) => step.name.startsWith(`${name}:`))?.endedAt;
+        const state = (await queue.find(database.db, id))?.state;
+        return isOver('one') instanceof Date && isOver('two') === null && state === 'waiting';
+      });
+      const batches = (await database.client`select id from queue_batches`).map((row) => Number(row.id));
+      const all = { ...tables, ...workflowTables };
+      expect((await wakeAllWaiters(database.db, all, batches, undefined)).queues).toEqual(new Set());
+      second.open();
+      expect(await outputOf(id)).toEqual([1, 2]);
+    },
+  );
 
   test('may be none', async () => {
     await start(async ({ step }) => await step.all('outputs', await step.enqueueMany('all', child, [])));

@@ -8,7 +8,8 @@
     join batches as b on b.id = i.batch_id
     join "queue_jobs" as j on j.queue = i.queue and j.id = i.job_id
     where i.batch_id = any(array(select id from batches))
-      and (b.ended or (b.failing and (i.policy = 'cancel' or b.waiting = 'failure')))
+      and ((b.ended and (i.policy in ('run', 'cancel') or b.waiting is not null))
+        or (b.failing and (i.policy = 'cancel' or b.waiting = 'failure')))
       and j.worker_id is null and j.blockers > 0
         and j.run_at > statement_timestamp()
     limit $2::int4

@@ -19,7 +19,7 @@
       select w.job_id as id,
         bool_or(w.policy = 'cancel' and coalesce(l.failing, false)) as unwanted,
         bool_and(coalesce(l.ended, false)) filter (where w.policy in ('run', 'cancel')) as before,
-        bool_or(coalesce(l.ended or (l.failing and l.waiting = 'failure'), false))
+        bool_or(coalesce((l.ended and l.waiting is not null) or (l.failing and l.waiting = 'failure'), false))
           filter (where w.policy in ('parent', 'detached')) as beside
       from waits as w left join locked as l on l.id = w.batch_id
       group by w.job_id

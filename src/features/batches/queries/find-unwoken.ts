@@ -39,7 +39,8 @@ export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly num
     join batches as b on b.id = i.batch_id
     join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
     where i.batch_id = any(array(select id from batches))
-      and (b.ended or (b.failing and (i.policy = 'cancel' or b.waiting = 'failure')))
+      and ((b.ended and (i.policy in ('run', 'cancel') or b.waiting is not null))
+        or (b.failing and (i.policy = 'cancel' or b.waiting = 'failure')))
       and ${isParked}
     limit ${MOST}::int4`;
 }
