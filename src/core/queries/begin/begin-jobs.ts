@@ -95,7 +95,12 @@ export async function beginFreeJobs(
   return { begun: idsOf(false), locked: idsOf(true) };
 }
 
-/** Returns those that have *not* begun, unless locked rows are skipped: hardly ever a row to read. */
+/**
+ * Returns those that have *not* begun, unless locked rows are skipped: hardly ever a row to read.
+ *
+ * @insteadOnCitus (plain; soon on disk; in a large table) beginJobsQuery, of free rows: it would wait there
+ * for as long as a row is locked
+ */
 export function beginJobsQuery(
   tables: QueueTables,
   holder: Holder,

@@ -74,6 +74,11 @@ export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
 /** By what the text depends on. */
 const kept = new WeakMap<QueueTables['queueJobs'], Map<string, KeptStatement<ClaimValues>>>();
 
+/**
+ * @endsHold the death of a worker, whose job it takes over
+ * @insteadOnCitus (of a small table) claimJobsQuery
+ * @insteadOnCitus (of members) an error: no worker starts there whose queue has workflows
+ */
 export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   const shape = shapeOf(claim);
   const ofTables = kept.get(tables.queueJobs) ?? new Map<string, KeptStatement<ClaimValues>>();

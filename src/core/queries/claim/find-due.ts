@@ -61,6 +61,10 @@ export async function findDue(
 /** Fewer queues have fewer ranges than it takes to find out which priorities there are. */
 const MANY_QUEUES = 100;
 
+/**
+ * @crossesQueues (of many queues) first asks which priorities there are in any queue
+ * @insteadOnCitus (plain; of many queues) findDueQuery, of one queue
+ */
 export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion): SQL {
   const priorities = sql`generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)`;
   const inUse = sql`(

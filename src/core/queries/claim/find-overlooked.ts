@@ -92,6 +92,7 @@ export async function findOverlooked(
   }
 }
 
+/** @insteadOnCitus (plain) findOverlookedQuery, of one queue */
 export function findOverlookedQuery(
   { queueJobs, queueWorkers }: QueueTables,
   { looks, kinds, workerId, slice }: OverlookedQuestion,

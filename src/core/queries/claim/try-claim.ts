@@ -34,6 +34,7 @@ export async function tryClaim(db: Database, tables: QueueTables, claim: TrialCl
   }
 }
 
+/** @endsHold as claimJobsQuery, in a transaction that is rolled back */
 export function tryClaimQuery(tables: QueueTables, { queue, ids, workerId }: TrialClaim): SQL {
   return handOver(tables, {
     ctes: sql`

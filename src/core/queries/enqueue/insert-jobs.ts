@@ -56,6 +56,9 @@ export async function insertJobs(
  *
  * Several jobs of one queue to be notified are answered in one row: a call of `pg_notify` for each takes
  * longer.
+ *
+ * @insteadOnCitus (of members; that wait; that wait until their deadlines) an error: no worker starts there
+ * whose queue has workflows
  */
 export function insertJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
   const grouped = anyInGroup(jobs);

@@ -22,6 +22,7 @@ export async function reclaimJob(db: Executor, tables: QueueTables, job: Reclaim
   return rows.length > 0;
 }
 
+/** @endsHold claims an unheld job again, after its claim was rolled back */
 export function reclaimJobQuery(tables: QueueTables, job: ReclaimedJob): SQL {
   return endHolds(tables, {
     queue: job.queue,

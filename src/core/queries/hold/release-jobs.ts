@@ -22,6 +22,7 @@ export async function releaseJobs(db: Runner, tables: QueueTables, holdings: Kno
   return rows.length;
 }
 
+/** @endsHold a claim whose answer was lost */
 export function releaseJobsQuery(
   tables: QueueTables,
   holder: Omit<KnownHoldings, 'except'>,

@@ -47,6 +47,9 @@ export async function browseByRunAt(
  * First the bands whose first job that fits comes soonest, as many as the page has jobs: no other can have
  * one on it. So of hundreds of groups only those are read further, and none of them beyond the first job of
  * the last of them: up to there are enough.
+ *
+ * @crossesQueues a page over all queues; each band names its own
+ * @insteadOnCitus browseJobsQuery
  */
 export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL {
   const { search, scope, state, limit } = page;
@@ -106,6 +109,10 @@ export async function findReadEnd(
   return row && { runUs: Number(row.run_us), id: Number(row.id) };
 }
 
+/**
+ * @crossesQueues how far a page over all queues was read; each band names its own
+ * @insteadOnCitus browseJobsQuery
+ */
 export function findReadEndQuery(tables: QueueTables, page: ReadToEnd): SQL {
   const last = (rows: SQL) => sql`${rows} offset ${page.bound - 1}`;
   return sql`

@@ -64,6 +64,12 @@ export async function browseJobs(db: Executor, tables: QueueTables, page: JobsTo
   return rows.map((row) => toJobLine(row, own));
 }
 
+/**
+ * @crossesQueues (plain; of a key; of a key among the newest; of a group; retrying) a page over all queues,
+ * unless a filter names one
+ * @insteadOnCitus (of a key; of a group; of ended jobs of a group) browseJobsQuery, of a key among the
+ * newest
+ */
 export function browseJobsQuery(tables: QueueTables, page: JobsToBrowse): SQL {
   const { state } = page.search;
   const halves = [

@@ -31,6 +31,7 @@ export async function cancelJobs(db: Executor, tables: QueueTables, cancel: Jobs
   return rows.map((row) => Number(row.job_id));
 }
 
+/** @endsHold `queue.cancelMany` with `force` */
 export function cancelJobsQuery(tables: QueueTables, { reason, force, ...slice }: JobsCancel): SQL {
   const nobodys = force === undefined ? sql` and j.worker_id is null` : sql``;
   const free = sql`
@@ -113,6 +114,7 @@ export interface CancellableSearch {
   readonly limit: number | undefined;
 }
 
+/** @crossesQueues (plain) asks in which queues there are such jobs */
 export function findCancellableQuery(
   { queueJobs }: QueueTables,
   { filter, force, until, limit }: CancellableSearch,

@@ -28,7 +28,11 @@ export async function countJobs(db: Runner, tables: QueueTables, scope?: JobScop
   }));
 }
 
-/** An attempt that was spent without an error ended with its worker; of older errors some are forgotten. */
+/**
+ * An attempt that was spent without an error ended with its worker; of older errors some are forgotten.
+ *
+ * @crossesQueues counts the jobs of all queues, or of those in a scope
+ */
 export function countJobsQuery({ queueJobs }: QueueTables, scope?: JobScope): SQL {
   const seen = scope === undefined ? [] : inScope(scope, 'j');
   return sql`

@@ -42,6 +42,7 @@ export async function countRetrying(
   };
 }
 
+/** @crossesQueues counts the failed jobs of all queues, or of those in a scope */
 export function countRetryingQuery(tables: QueueTables, scope?: JobScope): SQL {
   const seen = sql.join([isRetrying, ...(scope === undefined ? [] : inScope(scope, 'j'))], sql` and `);
   return sql`

@@ -29,6 +29,7 @@ export async function countSomeJobs(
   }));
 }
 
+/** @insteadOnCitus countJobsQuery */
 export function countSomeJobsQuery({ queueJobs }: QueueTables, queues: readonly string[]): SQL {
   const limit = sql.raw(String(COUNTED_JOBS + 1));
   const columns = sql.raw('j.kind, j.worker_id, j.run_at, j.group_key');

@@ -45,7 +45,12 @@ function first(alias: string): SQL {
         ${alias}.run_at <= statement_timestamp() as is_due`);
 }
 
-/** Without `priority >= 0`, which always holds, the planner does not use the index. */
+/**
+ * Without `priority >= 0`, which always holds, the planner does not use the index.
+ *
+ * @crossesQueues finds the queues that have jobs
+ * @insteadOnCitus browseJobsQuery
+ */
 export function findBandsQuery({ queueJobs }: QueueTables, { queues, group, limit }: BandsToFind): SQL {
   const named = JSON.stringify(queues ?? []);
   const ofQueues =

@@ -26,7 +26,12 @@ export async function findHeads(db: Runner, tables: QueueTables, limit: number):
   }));
 }
 
-/** Without `priority >= 0` and the like, which always hold, the planner does not use the indexes. */
+/**
+ * Without `priority >= 0` and the like, which always hold, the planner does not use the indexes.
+ *
+ * @crossesQueues finds the queues, by an index that leads from one to the next
+ * @insteadOnCitus countJobsQuery
+ */
 export function findHeadsQuery({ queueJobs }: QueueTables, limit: number): SQL {
   return sql`
     with recursive band as (

@@ -14,6 +14,7 @@ export async function findJob(db: Executor, tables: QueueTables, id: number): Pr
   return row === undefined ? undefined : toJobRecord(row, ownColumnsOf(tables.queueJobs));
 }
 
+/** @crossesQueues finds a job by its id: the caller does not know the queue */
 export function findJobQuery(tables: QueueTables, id: number): SQL {
   return sql`
     ${liveRecords(tables, sql`j.id = ${id}`)}

@@ -21,6 +21,7 @@ export async function findJobs(
   return rows.map((row) => toJobRecord(row, own));
 }
 
+/** @crossesQueues finds jobs by their ids: the caller does not know the queues */
 export function findJobsQuery(tables: QueueTables, ids: readonly number[]): SQL {
   const asked = sql`any(array(select unnest(${arrayText(ids)}::text::int8[])))`;
   return sql`

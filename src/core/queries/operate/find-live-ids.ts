@@ -20,7 +20,11 @@ export async function findLiveIds(
   return new Set(Array.isArray(row?.ids) ? row.ids.map(Number) : []);
 }
 
-/** The planner does not know how long the array is, and stays on the primary key. */
+/**
+ * The planner does not know how long the array is, and stays on the primary key.
+ *
+ * @crossesQueues finds jobs by their ids: the caller does not know the queues
+ */
 export function findLiveIdsQuery({ queueJobs }: QueueTables, ids: readonly number[]): SQL {
   return sql`
     select coalesce(jsonb_agg(j.id), '[]') as ids from ${queueJobs} as j

@@ -56,6 +56,7 @@ export async function findMany(db: Executor, tables: QueueTables, slice: ManySli
   return rows.map(({ id }) => Number(id));
 }
 
+/** @crossesQueues a filter may match jobs of every queue */
 export function findManyQuery(tables: QueueTables, slice: ManySlice): SQL {
   const { rows, id } = tableOf(tables, slice);
   return sql`

@@ -39,7 +39,11 @@ export async function findPassedOverInShards(
   return found;
 }
 
-/** Each queue is in one shard, so groups by queue are made there, and nothing but these is sent. */
+/**
+ * Each queue is in one shard, so groups by queue are made there, and nothing but these is sent.
+ *
+ * @crossesQueues reads the jobs of all queues
+ */
 export function findPassedOverInShardsQuery({ queueJobs }: QueueTables, limit: number): SQL {
   const due = sql`j.worker_id is null and j.group_key is null and j.run_at <= statement_timestamp()`;
   const held = sql`j.worker_id is not null and j.group_key is null`;

@@ -41,6 +41,10 @@ export async function findPassedOver(db: Runner, tables: QueueTables, limit: num
   }));
 }
 
+/**
+ * @crossesQueues finds the queues, by an index that leads from one to the next
+ * @insteadOnCitus findPassedOverInShardsQuery
+ */
 export function findPassedOverQuery({ queueJobs }: QueueTables, limit: number): SQL {
   const inBand = sql.raw('j.priority = b.priority and j.queue = b.queue and j.group_key is null');
   return sql`

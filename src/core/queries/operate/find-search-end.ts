@@ -29,6 +29,7 @@ export async function findSearchEnd(
   return end === null || end === undefined ? undefined : Number(end);
 }
 
+/** @crossesQueues (plain) how far a page over all queues was read */
 export function findSearchEndQuery(
   { queueJobs, queueResults }: QueueTables,
   { before, bound, of, sought }: SearchToEnd,

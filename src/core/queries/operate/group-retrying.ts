@@ -41,6 +41,7 @@ export async function groupRetrying(
   }));
 }
 
+/** @crossesQueues groups the failed jobs of all queues */
 export function groupRetryingQuery(
   tables: QueueTables,
   { scope, bound, limit }: { readonly scope: JobScope; readonly bound: number; readonly limit: number },

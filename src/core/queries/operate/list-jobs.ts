@@ -60,6 +60,7 @@ export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage
   };
 }
 
+/** @crossesQueues (plain; searched) a page over all queues, unless a filter names one */
 export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
   const { kind, queue, group, state, before, limit, payload, created, finished, own = [], search } = page;
   const where = (table: 'j' | 'r', id: string, stateText: SQL): SQL => {

@@ -46,6 +46,7 @@ export async function lookAtWorkers(
   }));
 }
 
+/** @crossesQueues what workers hold in every queue; the caller limits its time */
 export function lookAtWorkersQuery(
   { queueWorkers, queueJobs }: QueueTables,
   { queues, limit }: WorkersToLookAt,

@@ -19,6 +19,7 @@ export async function pruneResults(db: Runner, tables: QueueTables, prune: Prune
   return { pruned: Number(row?.pruned), workers: Number(row?.workers) };
 }
 
+/** @insteadOnCitus pruneQueueQuery */
 export function pruneResultsQuery(
   { queueResults, queueWorkers }: QueueTables,
   { retentionMs, limit }: Prune,

@@ -61,6 +61,11 @@ export async function redriveJobs(
   return redrive.after === undefined ? result : { ...result, last: Number(row?.last) };
 }
 
+/**
+ * @insteadOnCitus (plain; waking) redriveJobsQuery, filtered
+ * @insteadOnCitus (of groups) redriveJobsQuery, of groups, filtered
+ * @insteadOnCitus (of members) an error: no worker starts there whose queue has workflows
+ */
 export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?: WakeUp): SQL {
   const { queueJobs, queueResults } = tables;
   const own = ownColumnsOf(queueJobs);

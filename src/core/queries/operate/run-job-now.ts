@@ -56,6 +56,7 @@ export async function findRunnable(
   return rows.map(({ id, queue }) => ({ id: Number(id), queue: String(queue) }));
 }
 
+/** @crossesQueues finds jobs by their ids: the caller does not know the queues */
 export function findRunnableQuery({ queueJobs }: QueueTables, ids: readonly number[]): SQL {
   return sql`
     select j.id, j.queue from ${queueJobs} as j

@@ -35,6 +35,7 @@ export async function samplePayloads(
   return rows.map(({ key, value }) => ({ key: String(key), value: String(value) }));
 }
 
+/** @crossesQueues takes the newest payloads of all queues */
 export function samplePayloadsQuery({ queueJobs, queueResults }: QueueTables, sample: PayloadsToSample): SQL {
   const { scope, kind, payloads, bound, limit } = sample;
   const where = (alias: 'j' | 'r') =>

@@ -62,6 +62,7 @@ export async function showJob(
   };
 }
 
+/** @crossesQueues finds a job by its id: the caller does not know the queue */
 export function showJobQuery(tables: QueueTables, { id, scope, cut }: JobToShow): SQL {
   const { queueJobs, queueResults } = tables;
   const text = (column: string, name: string) => sql`

@@ -96,7 +96,10 @@ async function checkApart(
   return await queryRows(runner, tables, checkWorkersQuery(tables, { worker, beat: false, limits }, known));
 }
 
-/** @param from the workers, for a `FROM` */
+/**
+ * @param from the workers, for a `FROM`
+ * @insteadOnCitus (plain; beat) checkWorkersQuery, of known workers
+ */
 export function checkWorkersQuery(
   tables: QueueTables,
   { worker, beat, limits }: WorkersCheckOptions,

@@ -61,6 +61,7 @@ function toRemoved({ id, name }: RawRow): RemovedWorker {
   return { id: Number(id), name: String(name) };
 }
 
+/** @insteadOnCitus removeUnseenWorkerQuery */
 export function removeGoneWorkersQuery(
   tables: QueueTables,
   workers: readonly Pick<GoneWorker, 'id' | 'seen'>[],

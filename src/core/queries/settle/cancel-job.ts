@@ -24,6 +24,10 @@ export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCanc
   return rows.length > 0;
 }
 
+/**
+ * @endsHold `queue.cancel` with `force`
+ * @insteadOnCitus (of members) an error: no worker starts there whose queue has workflows
+ */
 export function cancelJobQuery(tables: QueueTables, { id, queue, reason, force }: JobCancel): SQL {
   const free = sql`
     with free as (

@@ -37,6 +37,8 @@ export async function completeOneJob(
  * By the primary key alone: of what `finishJobsQuery` does for many, planning costs the most.
  *
  * @param asText whether no driver prepares it, so that it is planned for each execution anyway
+ * @endsHold `complete(tx)`
+ * @insteadOnCitus (of members) an error: no worker starts there whose queue has workflows
  */
 export function completeOneJobQuery(
   tables: QueueTables,

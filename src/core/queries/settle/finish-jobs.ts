@@ -72,7 +72,15 @@ function toKey({ id, fence }: { readonly id?: unknown; readonly fence?: unknown 
   return `${id}/${fence}`;
 }
 
-/** Returns the ids and fences of those *not* ended: hardly ever any, so hardly ever a row to read. */
+/**
+ * Returns the ids and fences of those *not* ended: hardly ever any, so hardly ever a row to read.
+ *
+ * @endsHold an outcome, or `complete(tx)` of a batch
+ * @insteadOnCitus (waiting briefly) finishJobsQuery, of free rows: it would wait there for as long as a row
+ * is locked
+ * @insteadOnCitus (of members; of members in groups) an error: no worker starts there whose queue has
+ * workflows
+ */
 export function finishJobsQuery(
   tables: QueueTables,
   holder: Holder,

@@ -44,7 +44,11 @@ export async function parkJobs(
   };
 }
 
-/** `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed. */
+/**
+ * `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed.
+ *
+ * @endsHold an outcome after which the job waits
+ */
 export function parkJobsQuery(
   tables: QueueTables,
   holder: Holder,

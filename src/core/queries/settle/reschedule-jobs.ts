@@ -66,6 +66,12 @@ function toRescheduled(row: RawRow): [number, string | null] {
   return [Number(row.id), row.cancel_reason === null ? null : String(row.cancel_reason)];
 }
 
+/**
+ * @endsHold an outcome after which the job goes on later
+ * @insteadOnCitus (waiting briefly) rescheduleJobsQuery, of free rows: it would wait there for as long as a
+ * row is locked
+ * @insteadOnCitus (of members) an error: no worker starts there whose queue has workflows
+ */
 export function rescheduleJobsQuery(
   tables: QueueTables,
   holder: Holder,

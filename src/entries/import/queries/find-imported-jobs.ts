@@ -37,6 +37,7 @@ export async function findImportedJobs(
   }));
 }
 
+/** @crossesQueues what an import has left may be in any queue; it is slow, and runs before the next import */
 export function findImportedJobsQuery(
   { queueJobs }: QueueTables,
   { source, after, limit }: FindImported,

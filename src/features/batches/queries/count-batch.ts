@@ -33,6 +33,7 @@ export async function countBatch(
   return { batchId: id, missing, failed: missing - completed, recountedAt };
 }
 
+/** @crossesQueues the members of a batch may be in any queue */
 export function countBatchQuery(
   { queueJobs, queueResults, queueBatches, queueTallies }: TablesOfBatches,
   id: number,

@@ -38,6 +38,8 @@ export async function countOpenFlows(db: Runner, tables: TablesOfBatches): Promi
 /**
  * It goes from one batch with live jobs to the next, by the index of `queue_jobs`, so neither the jobs of a
  * batch nor the ended batches cost time. An index of open batches would be written by each batch.
+ *
+ * @crossesQueues the members of a batch may be in any queue
  */
 export function countOpenFlowsQuery({ queueJobs, queueBatches, queueWaits }: TablesOfBatches): SQL {
   return sql`

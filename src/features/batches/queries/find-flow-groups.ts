@@ -67,6 +67,7 @@ export async function findFlowGroups(
   }));
 }
 
+/** @crossesQueues the jobs of a flow may be in any queue */
 export function findFlowGroupsQuery(tables: TablesOfBatches, flowId: number, scope: JobScope): SQL {
   const { queueJobs, queueResults, queueBatches, queueWaits } = tables;
   const bounds = FLOW_BOUNDS;

@@ -17,6 +17,7 @@ export async function findFlowOfJob(
   return row === undefined ? undefined : Number(row.flow_id);
 }
 
+/** @crossesQueues finds a job by its id: the caller does not know the queue */
 export function findFlowOfJobQuery(tables: TablesOfBatches, id: number): SQL {
   const { queueJobs, queueResults, queueBatches, queueWaits } = tables;
   return sql`

@@ -72,6 +72,8 @@ const IN_STATE: Readonly<Record<FlowState, SQL>> = {
 /**
  * From one flow to the next by the index, however many batches each has, and only until there are enough:
  * nothing sorts what `listed` yields, which comes in order.
+ *
+ * @crossesQueues the jobs of a flow may be in any queue
  */
 export function findFlowsQuery(tables: TablesOfBatches, find: FlowsToFind): SQL {
   const { queueJobs, queueResults, queueBatches } = tables;

@@ -34,6 +34,7 @@ export async function findGroupJobs(
   return rows.map((row) => toJobLine(row, own));
 }
 
+/** @crossesQueues the members of a batch may be in any queue */
 export function findGroupJobsQuery(tables: TablesOfBatches, group: JobsOfGroup): SQL {
   const { queueJobs, queueResults, queueWaits } = tables;
   const { batchId, kind, after, state, above, limit, scope, excerpt } = group;

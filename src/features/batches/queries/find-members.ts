@@ -26,6 +26,7 @@ export async function findMembers(
   return found;
 }
 
+/** @crossesQueues the members of a batch may be in any queue */
 export function findMembersQuery(
   { queueJobs, queueBatches }: TablesOfBatches,
   batchIds: readonly number[],

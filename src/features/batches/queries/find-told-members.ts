@@ -20,6 +20,7 @@ export async function findToldMembers(
   return found;
 }
 
+/** @crossesQueues the members of a batch may be in any queue */
 export function findToldMembersQuery({ queueJobs, queueBatches }: TablesOfBatches, flowId: number): SQL {
   return sql`
     with batches as materialized (

@@ -45,6 +45,7 @@ export async function insertLimitedJobs(
   return putResult(jobs, rows);
 }
 
+/** @insteadOnCitus (of groups, waking) insertLimitedJobsQuery */
 export function insertLimitedJobsQuery(
   { tables, keys }: KeyTables,
   windowMs: number,

@@ -37,6 +37,7 @@ export async function insertTrailingJobs(
   return putResult(jobs, rows);
 }
 
+/** @insteadOnCitus an error */
 export function insertTrailingJobsQuery(
   { tables, keys }: KeyTables,
   windowMs: number,

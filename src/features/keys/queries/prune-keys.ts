@@ -21,6 +21,7 @@ export async function pruneKeys(db: Runner, known: KeyTables, limit: number): Pr
   return { pruned: Number(row?.pruned), workers: Number(row?.workers) };
 }
 
+/** @insteadOnCitus pruneKeysOfQuery */
 export function pruneKeysQuery({ tables, keys }: KeyTables, limit: number): SQL {
   return sql`
     with over as (

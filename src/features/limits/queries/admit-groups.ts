@@ -40,6 +40,8 @@ export async function admitGroups(db: Runner, tables: GroupTables, queue: string
  * Notes that were used up are deleted by their range of the index: by their ids alone, all are read. Each
  * group is looked up by its key once, and then by where its row stands: under an old snapshot, a look by the
  * key passes all versions that the row has had.
+ *
+ * @insteadOnCitus an error
  */
 export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
   const { queueGroups, queueNotes } = tables;

@@ -58,6 +58,10 @@ export async function claimGroupedJobs(
   return { jobs, more: first?.more === true };
 }
 
+/**
+ * @endsHold the death of a worker, whose job it takes over
+ * @insteadOnCitus (plain; one after the other; by rates; one after the other by rates) an error
+ */
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
   const { queue, workerId, newGroups, withCosts = false } = claim;
   const taken = newGroups ? sql`taken` : sql`within`;

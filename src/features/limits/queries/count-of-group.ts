@@ -17,6 +17,10 @@ export async function countOfGroup(
   return Number(row?.jobs);
 }
 
+/**
+ * @crossesQueues counts the jobs of a group in every queue
+ * @insteadOnCitus browseJobsQuery
+ */
 export function countOfGroupQuery(
   tables: QueueTables,
   { group, most }: { readonly group: string; readonly most: number },

@@ -33,6 +33,7 @@ export async function findDueGroups(
   }));
 }
 
+/** @insteadOnCitus (plain) findDueGroupsQuery, of one queue */
 export function findDueGroupsQuery(
   { queueGroups, queueNotes }: GroupTables,
   looks: readonly { readonly queue: string }[],

@@ -66,7 +66,11 @@ export async function noteForgottenGroups(
   return Number(row?.looked) < SLICE ? undefined : String(row?.last);
 }
 
-/** It goes from group to group in the index of the jobs: one that was never noted is in no other table. */
+/**
+ * It goes from group to group in the index of the jobs: one that was never noted is in no other table.
+ *
+ * @insteadOnCitus an error
+ */
 export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, after: string): SQL {
   const { queueJobs, queueGroups } = tables;
   const next = (group: SQL) => sql`

@@ -77,6 +77,7 @@ export async function takeLease(
   };
 }
 
+/** @waitsOnCitus locks the rows of usage and of its worker, which no transaction of an app writes */
 export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
   const { queueLimits, queueUsage, queueWorkers } = tables;
   const { queue, kind, running, want, wants, era } = wish;

@@ -75,6 +75,7 @@ export async function takeStarts(
   };
 }
 
+/** @waitsOnCitus locks the rows of usage and of its worker, which no transaction of an app writes */
 export function takeStartsQuery(
   tables: LeaseTables,
   { queue, kind, workerId, declared, want, least, withinMs, unspent }: StartsWish,

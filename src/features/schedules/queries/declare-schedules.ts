@@ -37,6 +37,7 @@ export async function declareSchedules(
   return Number(row?.written) === Number(row?.wanted);
 }
 
+/** @waitsOnCitus docs/scaling.md says so of schedules; jobs go on */
 export function declareSchedulesQuery(tables: ScheduleTables, { workerId, schedules }: Declaration): SQL {
   const { queueSchedules, queueWorkers } = tables;
   return sql`

@@ -52,6 +52,7 @@ function before(ms: number): SQL {
   return sql`statement_timestamp() - ${ms}::float8 * interval '1 millisecond'`;
 }
 
+/** @insteadOnCitus renewSchedulesQuery */
 export function tidySchedulesQuery(
   { queueSchedules }: ScheduleTables,
   { declared, renewMs, forgetMs }: Tidying,

@@ -61,6 +61,8 @@ export async function findJobWithStep(
 /**
  * Payload and metadata are texts: a driver would round numbers that JavaScript cannot hold. The step is not
  * looked for with `exists`: for that the planner may read the steps of all jobs into a hash table.
+ *
+ * @crossesQueues finds a job by its id: the caller does not know the queue
  */
 export function findJobWithStepQuery(
   { queueJobs, queueResults, queueSteps }: TablesOfWorkflows,

@@ -51,6 +51,7 @@ export async function findLeftRows(
   };
 }
 
+/** @crossesQueues looks by their ids whether jobs of any queue are still there */
 export function findLeftRowsQuery(
   tables: TablesOfWorkflows,
   which: WorkflowTable,

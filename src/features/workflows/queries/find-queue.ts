@@ -12,6 +12,7 @@ export async function findQueue(
   return row === undefined ? undefined : String(row.queue);
 }
 
+/** @crossesQueues finds the queue of a job by its id */
 export function findQueueQuery({ queueJobs }: TablesOfWorkflows, id: number): SQL {
   return sql`select j.queue from ${queueJobs} as j where j.id = ${id}::int8`;
 }

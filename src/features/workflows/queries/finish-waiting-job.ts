@@ -35,7 +35,11 @@ export async function finishWaitingJob(
   return (await queryRows(db, tables, query, { entry: WORKFLOWS_ENTRY })).length > 0;
 }
 
-/** For update, as the delete wants it: rows of the app that refer to the job lock it as well. */
+/**
+ * For update, as the delete wants it: rows of the app that refer to the job lock it as well.
+ *
+ * @endsHold removes the row of a waiting job, which is not held
+ */
 export function finishWaitingJobQuery(
   tables: TablesOfWorkflows,
   { to, output, keepResult }: FinishWaiting,
