@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { inContext } from '../../src/core/sql/statement-context.ts';
 import { tables } from '../queries/support/jobs.ts';
-import { PLAIN_ONLY } from '../queries/support/plain-only.ts';
+import { factsOf } from '../queries/support/statement-facts.ts';
 import { allStatements } from '../queries/support/statements.ts';
 import { type CitusCluster, citusMigration, distributeDatabase, dropOnNodes } from '../support/citus.ts';
 import { controlStatements, metricsStatements, workflowsStatements } from '../support/control-tables.ts';
@@ -85,8 +85,10 @@ export async function tryStatements(cluster: CitusCluster): Promise<readonly Tri
 async function tryEach(client: postgres.Sql): Promise<Tried[]> {
   const db = drizzle({ client });
   const known = inContext(tables, { server: { distributed: true, identified: true } });
+  const statements = Object.entries(allStatements(known));
+  const { about } = factsOf(statements.map(([name]) => name));
   const tried: Tried[] = [];
-  for (const [name, query] of Object.entries(allStatements(known))) {
+  for (const [name, query] of statements) {
     const rolledBack = new Error('rolled back');
     const refusal = await db
       .transaction(async (tx) => {
@@ -94,7 +96,7 @@ async function tryEach(client: postgres.Sql): Promise<Tried[]> {
         throw rolledBack;
       })
       .catch((error: unknown) => (error === rolledBack ? undefined : messageOf(error)));
-    tried.push({ name, instead: PLAIN_ONLY[name]?.instead, refusal });
+    tried.push({ name, instead: about(name).insteadOnCitus?.instead, refusal });
     // A statement that crashes the server ends all connections until it is back.
     if (refusal !== undefined) await until(() => client`select`.then(() => true).catch(() => false));
   }

@@ -10,8 +10,8 @@ import { addControlTables, addMetricsTable, addWorkflowTables } from '../support
 import { useTestDatabase } from '../support/test-database.ts';
 import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
 import { tables } from './support/jobs.ts';
-import { PLAIN_ONLY } from './support/plain-only.ts';
 import { queryTreeOf } from './support/query-tree.ts';
+import { factsOf } from './support/statement-facts.ts';
 import { allStatements } from './support/statements.ts';
 
 const dialect = new PgDialect();
@@ -45,34 +45,47 @@ test('the migrations of docs/scaling.md put each table somewhere, once', () => {
   ]);
 });
 
+const { about } = factsOf(Object.keys(allStatements(tables)));
+
 describe('Citus', () => {
   const statements = Object.entries(
     allStatements(inContext(tables, { server: { distributed: true, identified: true } })),
   ).map(([name, query]) => [name, dialect.sqlToQuery(query).sql] as const);
+  const sent = statements.filter(([name]) => about(name).insteadOnCitus === undefined);
+  const notSent = statements.filter(([name]) => about(name).insteadOnCitus !== undefined);
 
-  test.each(statements)('takes %s', async (name, text) => {
+  test.each(sent)('takes %s', async (_, text) => {
     const found = (await refused(text)).map((refusal) => `${refusal}: ${REFUSALS[refusal]}`);
-    expect(found).toEqual(
-      (PLAIN_ONLY[name]?.refused ?? []).map((refusal) => `${refusal}: ${REFUSALS[refusal]}`),
-    );
+    expect(found, 'its docstring has no @insteadOnCitus').toEqual([]);
+  });
+
+  test.each(notSent.filter(([name]) => about(name).insteadOnCitus?.why === undefined))(
+    'refuses %s, whose docstring gives no other reason why it is not sent',
+    async (_, text) => {
+      expect(await refused(text)).not.toEqual([]);
+    },
+  );
+
+  test('refuses what is not sent there by these rules', async () => {
+    const lines: string[] = [];
+    for (const [name, text] of notSent) {
+      const found = await refused(text);
+      if (found.length > 0) lines.push(`${name}: ${found.join(', ')}\n`);
+    }
+    await expect(lines.join('')).toMatchFileSnapshot('./__snapshots__/citus-refusals.txt');
   });
 });
-
-/** Statements that wait for a lock as long as it is held there, and why that may be. */
-const PATIENT: Readonly<Record<string, string>> = {
-  declareSchedulesQuery: 'docs/scaling.md says so of schedules; jobs go on',
-  takeLeaseQuery: 'locks the rows of usage and of its worker, which no transaction of an app writes',
-  takeStartsQuery: 'the same',
-};
 
 test('no statement that Citus is sent counts on a wait for a lock that ends soon', () => {
   // `lock_timeout` is not set on the nodes, so Citus is sent the statement without it.
   const patient = Object.entries(allStatements(tables))
-    .filter(([name]) => !(name in PLAIN_ONLY))
+    .filter(([name]) => about(name).insteadOnCitus === undefined)
     .map(([name, query]) => [name, dialect.sqlToQuery(query).sql] as const)
     .filter(([, text]) => text.includes("'lock_timeout'") && !text.includes('skip locked'))
     .map(([name]) => name);
-  expect(patient.sort()).toEqual(Object.keys(PATIENT).sort());
+  const tagged = Object.keys(allStatements(tables)).filter((name) => about(name).waitsOnCitus !== undefined);
+  expect(tagged, 'with @waitsOnCitus').toEqual(patient);
+  expect(patient).not.toEqual([]);
 });
 
 /** The smallest statement that each rule refuses, and its like that Citus takes. */
