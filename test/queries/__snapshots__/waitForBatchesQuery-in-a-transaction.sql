@@ -1,47 +1,32 @@
-    with own as materialized (
-      select w.batch_id, j.claimed_at from "queue_jobs" as j
-      join "queue_waits" as w on w.job_id = j.id and w.queue = j.queue and w.policy in ('parent', 'detached')
-      where j.queue = $1 and j.id = $2::int8
-        and j.worker_id is not distinct from $3::int8 and j.fence = $4::int8
-    ),
-    locked as materialized (
-      select b.id, b.id = any($5::text::int8[]) as asked, b.ended_at is null as open, b.failed,
-        case when b.ended_at is null then $6::text
-          when b.ended_at >= (select min(claimed_at) from own) then b.waiting end as waiting
+    with locked as materialized (
+      select b.id, b.ended_at is null as open, b.failed
       from "queue_batches" as b
-      where b.id = any(array(select unnest($7::text::int8[]) union select batch_id from own))
-        and (b.id = any($8::text::int8[])
-          or (b.waiting is not null and b.ended_at < (select min(claimed_at) from own)))
+      where b.id = any($1::text::int8[])
       order by b.id for no key update of b
     ),
     marked as (
-      update "queue_batches" as b set waiting = l.waiting
-      from locked as l where b.id = l.id and b.waiting is distinct from l.waiting
+      update "queue_batches" as b set waiting = $2::text
+      where b.id = any(array(select id from locked)) and b.waiting is distinct from $3::text
     ),
     waits as materialized (
       select case when count(*) filter (where open) > 0
         then count(*) filter (where open) else 0 end as open
-      from locked where asked
+      from locked
     ),
     holder as (
       update "queue_jobs" as j
       set blockers = case when waits.open > 0 then least(nullif(j.blockers, 0), waits.open)
         else j.blockers end::int4
       from waits
-      where j.queue = $9 and j.id = $10::int8
-        and j.worker_id is not distinct from $11::int8 and j.fence = $12::int8
+      where j.queue = $4 and j.id = $5::int8
+        and j.worker_id is not distinct from $6::int8 and j.fence = $7::int8
       returning j.id
     )
     select waits.open, exists (select from holder) as held from waits
--- $1 = "mail"
--- $2 = 42
--- $3 = null
--- $4 = 1
--- $5 = "{42,43}"
--- $6 = "end"
--- $7 = "{42,43}"
--- $8 = "{42,43}"
--- $9 = "mail"
--- $10 = 42
--- $11 = null
--- $12 = 1
+-- $1 = "{42,43}"
+-- $2 = "end"
+-- $3 = "end"
+-- $4 = "mail"
+-- $5 = 42
+-- $6 = null
+-- $7 = 1

@@ -19,8 +19,10 @@
       select w.job_id as id,
         bool_or(w.policy = 'cancel' and coalesce(l.failing, false)) as unwanted,
         bool_and(coalesce(l.ended, false)) filter (where w.policy in ('run', 'cancel')) as before,
-        bool_or(coalesce((l.ended and l.waiting is not null) or (l.failing and l.waiting = 'failure'), false))
-          filter (where w.policy in ('parent', 'detached')) as beside
+        bool_or(coalesce(l.failing and not l.ended and l.waiting = 'failure', false)) as at_once,
+        count(*) filter (
+          where w.policy in ('parent', 'detached') and (l.id is null or (not l.ended and l.waiting is not null))
+        ) as open
       from waits as w left join locked as l on l.id = w.batch_id
       group by w.job_id
     ),
@@ -28,7 +30,7 @@
       select j.id, i.unwanted from judged as i join "queue_jobs" as j on j.queue = $4 and j.id = i.id
       where j.worker_id is null and j.blockers > 0
         and j.run_at > statement_timestamp()
-        and (i.unwanted or (coalesce(i.before, true) and coalesce(i.beside, true)))
+        and (i.unwanted or i.at_once or (coalesce(i.before, true) and j.blockers > i.open))
       order by j.id for no key update of j skip locked
     ),
     woken as (

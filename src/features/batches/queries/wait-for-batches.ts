@@ -21,8 +21,7 @@ export interface WaitForBatches extends HeldJob {
  * that came first has counted, and it is seen here; one that comes later finds for how many batches the job
  * waits, and makes it due. A handler may wait for several things side by side: the one that needs the fewest
  * batches decides when it runs again, and one that has ended leaves the others as they are. What is left of
- * an earlier wait makes it run early, and wait again. Those of its other batches that had ended before this
- * attempt began are not waited for any more: a look for what a fold could not wake would wake it for them.
+ * an earlier wait makes it run early, and wait again.
  *
  * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
  */
@@ -45,34 +44,24 @@ export function waitForBatchesQuery(
   { id, fence, batchIds, failFast, isBesideFailFast = false }: WaitForBatches,
   locks: Exclude<RowLocks, 'skip'>,
 ): SQL {
-  const { queueJobs, queueBatches, queueWaits } = tables;
-  const asked = sql`${arrayText(batchIds)}::text::int8[]`;
+  const { queueJobs, queueBatches } = tables;
   const waiting = failFast || isBesideFailFast ? 'failure' : 'end';
   const over = failFast ? sql` and not bool_or(failed > 0)` : sql``;
   return sql`
-    with own as materialized (
-      select w.batch_id, j.claimed_at from ${queueJobs} as j
-      join ${queueWaits} as w on w.job_id = j.id and w.queue = j.queue and w.policy in ('parent', 'detached')
-      where ${isStillHeld(holder, { id, fence })}
-    ),
-    locked as materialized (
-      select b.id, b.id = any(${asked}) as asked, b.ended_at is null as open, b.failed,
-        case when b.ended_at is null then ${waiting}::text
-          when b.ended_at >= (select min(claimed_at) from own) then b.waiting end as waiting
+    with locked as materialized (
+      select b.id, b.ended_at is null as open, b.failed
       from ${queueBatches} as b${lockPatience(tables, locks)}
-      where b.id = any(array(select unnest(${asked}) union select batch_id from own))
-        and (b.id = any(${asked})
-          or (b.waiting is not null and b.ended_at < (select min(claimed_at) from own)))
+      where b.id = any(${arrayText(batchIds)}::text::int8[])
       order by b.id for no key update of b
     ),
     marked as (
-      update ${queueBatches} as b set waiting = l.waiting
-      from locked as l where b.id = l.id and b.waiting is distinct from l.waiting
+      update ${queueBatches} as b set waiting = ${waiting}::text
+      where b.id = any(array(select id from locked)) and b.waiting is distinct from ${waiting}::text
     ),
     waits as materialized (
       select case when count(*) filter (where open) > 0${over}
         then count(*) filter (where open) else 0 end as open
-      from locked where asked
+      from locked
     ),
     holder as (
       update ${queueJobs} as j

@@ -30,7 +30,11 @@ export async function wakeWaiters(db: Runner, tables: TablesOfBatches, wake: Wak
   return Number(row?.woken ?? 0);
 }
 
-/** A batch that is locked elsewhere counts as open, and as one without failures. */
+/**
+ * A batch that is locked elsewhere counts as open, and as one without failures. Of those that a job has
+ * enqueued, one that ended long ago says nothing: the job waits rightly while as many are open as it waits
+ * for. Where waits side by side need different numbers, that finds it only when a further one has ended.
+ */
 export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel }: WakeWaiters): SQL {
   const { queueJobs, queueBatches, queueWaits } = tables;
   const noted = groupsIn(tables, queue) === undefined ? sql`` : notedGroups(tables, 'woken');
@@ -55,15 +59,17 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
       select w.job_id as id,
         bool_or(w.policy = 'cancel' and coalesce(l.failing, false)) as unwanted,
         bool_and(coalesce(l.ended, false)) filter (where w.policy in ('run', 'cancel')) as before,
-        bool_or(coalesce((l.ended and l.waiting is not null) or (l.failing and l.waiting = 'failure'), false))
-          filter (where w.policy in ('parent', 'detached')) as beside
+        bool_or(coalesce(l.failing and not l.ended and l.waiting = 'failure', false)) as at_once,
+        count(*) filter (
+          where w.policy in ('parent', 'detached') and (l.id is null or (not l.ended and l.waiting is not null))
+        ) as open
       from waits as w left join locked as l on l.id = w.batch_id
       group by w.job_id
     ),
     free as materialized (
       select j.id, i.unwanted from judged as i join ${queueJobs} as j on j.queue = ${queue} and j.id = i.id
       where ${isParked}
-        and (i.unwanted or (coalesce(i.before, true) and coalesce(i.beside, true)))
+        and (i.unwanted or i.at_once or (coalesce(i.before, true) and j.blockers > i.open))
       order by j.id for no key update of j skip locked
     ),
     woken as (
