@@ -49,9 +49,17 @@ test(`one of ${BAD / 2} jobs refuses its claim, under load for ${LOAD_MS / 1000}
   await until(async () => (await ledger.rows(parked)).length === wanted, { timeoutMs: 60_000 });
 
   await ledger.pool.query('drop function refuse_claim() cascade');
-  const ids = (await ledger.rows<{ id: string }>(parked)).map(({ id }) => Number(id));
-  const run = await createQueue().runNowMany(drizzle({ client: ledger.pool }), ids);
-  expect(run).toEqual({ due: wanted, locked: 0 });
+  const db = drizzle({ client: ledger.pool });
+  const parkedIds = async () => (await ledger.rows<{ id: string }>(parked)).map(({ id }) => Number(id));
+  const { due } = await createQueue().runNowMany(db, await parkedIds());
+  // A worker that was just looking for the row that refuses may have claimed or parked one since the drop.
+  expect(due).toBeGreaterThan(0);
+  expect(due).toBeLessThanOrEqual(wanted);
+  await until(async () => {
+    const ids = await parkedIds();
+    if (ids.length > 0) await createQueue().runNowMany(db, ids);
+    return ids.length === 0;
+  });
   await ledger.settled(120_000);
   expect(await fleet.stop()).toEqual([0, 0, 0]);
   const jobs = await ledger.rows<{ n: number; job_id: string }>('select n, job_id from ledger_enqueued');
