@@ -118,6 +118,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       {
         ...{ job: attempt.job, holder, environment: { db, tables }, signal },
         completeRan: false,
+        databaseNowMs: Date.now(),
         checkOpen: () => {},
         wait: () => {},
         noteProgress: () => {},

@@ -15,7 +15,7 @@ import {
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { runHandler } from 'drizzle-queue/testing';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { Tokens } from '../../src/features/workflows/tokens/tokens.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
@@ -128,6 +128,21 @@ describe('a token', () => {
     expect(await workflows.redeem(database.db, approval, late, value)).toBe('expired');
     expect(await workflows.redeem(database.db, approval, token, value)).toBe('sent');
   });
+
+  test.each([-3_600_000, 3_600_000])(
+    'expires by the clock of the database, where that of the process is %i ms ahead',
+    async (aheadMs) => {
+      const { now } = Date;
+      onTestFinished(() => {
+        Date.now = now;
+      });
+      Date.now = () => now() + aheadMs;
+      const { token } = await waiting((step) => step.token(approval, { expiresInMs: 600_000 }));
+      const { expiresAt = 0 } = await new Tokens([OLD]).read(token);
+      expect(Math.abs(expiresAt - now() - 600_000)).toBeLessThan(300_000);
+      expect(await workflows.redeem(database.db, approval, token, value)).toBe('sent');
+    },
+  );
 
   test('of a fork is its own', async () => {
     const { id, token } = await waiting((step) => step.token(approval, { expiresInMs: 60_000 }));

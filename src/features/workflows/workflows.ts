@@ -10,6 +10,7 @@ import {
 } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
 import { cancellation } from '../../core/job/transition.ts';
+import { databaseTime } from '../../core/queries/operate/database-time.ts';
 import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
@@ -208,7 +209,10 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const { name } = checkObject('redeem: the signal', signal);
     const claims = await tokensFor('redeem', this.tokens).read(token);
     if (claims.signal !== name) throw new InvalidTokenError('signal');
-    if (claims.expiresAt !== undefined && claims.expiresAt <= Date.now()) return 'expired';
+    if (claims.expiresAt !== undefined) {
+      const now = await databaseTime(db, this.#queue.tables);
+      if (claims.expiresAt <= now.getTime()) return 'expired';
+    }
     // Longer than a key of the app can be, and none of these.
     const key = `drizzle_queue.token:${claims.name}`;
     return await this.#send(db, { id: claims.jobId }, signal, { value, key });

@@ -12,6 +12,8 @@ export interface AttemptAddedTo {
   readonly signal: AbortSignal;
   /** Whether the handler has called `complete(tx)`, whose transaction may not have committed. */
   readonly completeRan: boolean;
+  /** By the database's clock: the time of its claim, and what has passed since. */
+  readonly databaseNowMs: number;
   /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
   checkOpen(): void;
   /**

@@ -292,11 +292,16 @@ export class Attempt {
     this.#hasProgressed = true;
   }
 
+  /** By the database's clock: the time of its claim, and what has passed since. */
+  get databaseNowMs(): number {
+    return performance.now() + this.#aheadMs;
+  }
+
   /** In how many milliseconds its job is too old, by the database's clock; `undefined`: never. */
   get untilDeadlineMs(): number | undefined {
     const { deadlineMs } = this.handler.job;
     if (deadlineMs === undefined) return undefined;
-    return this.job.createdAt.getTime() + deadlineMs - (performance.now() + this.#aheadMs);
+    return this.job.createdAt.getTime() + deadlineMs - this.databaseNowMs;
   }
 
   get deadlineError(): JobDeadlineError {

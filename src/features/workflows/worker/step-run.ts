@@ -212,7 +212,9 @@ export class StepRun implements Step {
     const { id: jobId } = this.#steps.attempt.job;
     // What is recorded is the time alone: a token in the database could be redeemed by all who read it.
     const expiresAt =
-      expiresInMs === undefined ? undefined : await this.run(name, () => Date.now() + expiresInMs);
+      expiresInMs === undefined
+        ? undefined
+        : await this.run(name, () => Math.round(this.#steps.attempt.databaseNowMs) + expiresInMs);
     return await this.#steps.busy(() =>
       this.#steps.store.token({ jobId, signal: signal.name, name, expiresAt }),
     );
