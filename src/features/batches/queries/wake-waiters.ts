@@ -61,7 +61,8 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
         bool_and(coalesce(l.ended, false)) filter (where w.policy in ('run', 'cancel')) as before,
         bool_or(coalesce(l.failing and not l.ended and l.waiting = 'failure', false)) as at_once,
         count(*) filter (
-          where w.policy in ('parent', 'detached') and (l.id is null or (not l.ended and l.waiting is not null))
+          where w.policy in ('parent', 'detached')
+            and (l.id is null or (not l.ended and l.waiting is not null))
         ) as open
       from waits as w left join locked as l on l.id = w.batch_id
       group by w.job_id

@@ -176,7 +176,7 @@ function batchOf(job: ClaimedJob, step: string): number {
 function inNoFlow({ id, kind }: ClaimedJob, step: string): NonRetryableError {
   return new NonRetryableError(
     `step '${step}': job ${id} ('${kind}') does not belong to a flow or a batch that can grow. ` +
-      'Use step.enqueueMany for children of this job',
+      'Use step.enqueueMany for children of this job. A flow that has ended grows again after redriveFlow',
   );
 }
 
