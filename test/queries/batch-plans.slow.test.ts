@@ -13,6 +13,7 @@ import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { findToldMembersQuery } from '../../src/features/batches/queries/find-told-members.ts';
+import { findUnclaimedQuery } from '../../src/features/batches/queries/find-unclaimed.ts';
 import { findUnwokenQuery } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTalliesQuery } from '../../src/features/batches/queries/fold-tallies.ts';
 import { isBlockedQuery } from '../../src/features/batches/queries/is-blocked.ts';
@@ -106,6 +107,7 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'its members that were to end': [findToldMembersQuery(all, 600), 60],
   'the batches of a flow that is redriven': [reopenBatchesQuery(all, 600), 100],
   'those whose waits are over': [findUnwokenQuery(all, [300, 301]), 60],
+  'those that are to end and unclaimed': [findUnclaimedQuery(all, [300, 301], [500]), 100],
   'what makes them due': [wakeWaitersQuery(all, { queue: 'q', ids: [300, 301], channel: 'x' }), 100],
   'the finish of a job that waits': [finish({ queue: 'q', id: 9_000 }), 120],
   'the finish of one with a key': [finish({ queue: 'q', kind: 'k', uniqueKey: 'key 9001' }), 120],

@@ -445,6 +445,41 @@ describe('a flow', () => {
     expect(await statesOf(jobIds)).toEqual(['cancelled', 'completed']);
   });
 
+  test('that is cancelled ends although its queue is paused, and so does what comes after a failure', async () => {
+    const worker = await start();
+    const flows = await Promise.all(
+      ['bad', 'good'].map((first) =>
+        workflows.enqueueFlow(database.db, (flow) => {
+          flow.add(report, 'after', { after: [flow.add(work, first, { delayMs: 3_600_000 })] });
+        }),
+      ),
+    );
+    const [failing, cancelled] = flows;
+    if (failing === undefined || cancelled === undefined) throw new Error('no flows');
+    await queue.pause(database.db, 'reports');
+    await queue.runNow(database.db, Number(failing.jobIds[0]));
+    await until(async () => (await statesOf(failing.jobIds))[0] === 'discarded');
+    await queue.pause(database.db, 'q');
+    await workflows.cancelFlow(database.db, cancelled.id);
+    const told = async () => {
+      const rows =
+        await database.client`select from queue_jobs where cancel_reason is not null and worker_id is null`;
+      return rows.length;
+    };
+    await until(async () => (await told()) === 3);
+    await worker.stop();
+    // No claim has taken them for a minute; the first recount of a worker is soon after its start.
+    await database.client`update queue_jobs set run_at = now() - interval '1 minute' where cancel_reason is not null`;
+    await start();
+    for (const { id, jobIds } of flows) {
+      await until(async () => (await workflows.flow(database.db, id))?.endedAt !== null);
+      expect((await statesOf(jobIds)).slice(-1)).toEqual(['cancelled']);
+    }
+    const record = await queue.find(database.db, report, Number(cancelled.jobIds[1]));
+    expect(record?.errors).toMatchObject([{ name: 'Cancelled', message: 'The flow was cancelled' }]);
+    expect(ran).toEqual(['bad']);
+  });
+
   test('refuses what cannot be one', async () => {
     const { db } = database;
     const flow = (build: Parameters<typeof workflows.enqueueFlow>[1]) => workflows.enqueueFlow(db, build);

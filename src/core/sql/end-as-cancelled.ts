@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ErrorRecord } from '../job/describe-error.ts';
+import { cancellation } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { noticeOfEnd } from './end-notice.ts';
@@ -15,8 +16,8 @@ export interface EndAsCancelled {
   readonly queue: string;
   /** `with free as (…)`: a select of the jobs' ids that locks their rows. */
   readonly free: SQL;
-  /** Without an attempt: with that of each job. */
-  readonly reason: Omit<ErrorRecord, 'attempt'> & { readonly attempt?: number };
+  /** Without an attempt: with that of each job. `as requested`: what stands in the row of each. */
+  readonly reason: (Omit<ErrorRecord, 'attempt'> & { readonly attempt?: number }) | 'as requested';
   /** Where the workers that held them are notified; `undefined`: none is. */
   readonly channel: string | undefined;
 }
@@ -31,9 +32,7 @@ export function endAsCancelled(tables: QueueTables, { queue, free, reason, chann
   // It may have kept those behind it waiting for its next attempt.
   const unblocked = groupsIn(tables, queue)?.unblock({ rows: 'cancelled', queue, which: 'both' }) ?? sql``;
   const own = ownColumnsOf(queueJobs);
-  const given = sql`${JSON.stringify(reason)}::text::jsonb`;
-  const record =
-    reason.attempt === undefined ? sql`${given} || jsonb_build_object('attempt', c.attempt)` : given;
+  const record = recordOf(reason);
   const insert = sql`
     insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
       weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
@@ -45,7 +44,7 @@ export function endAsCancelled(tables: QueueTables, { queue, free, reason, chann
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()${ownNames(own, 'c.')}
     from cancelled as c
-    returning job_id, metadata`;
+    returning job_id, metadata${reason === 'as requested' ? sql`, batch_id` : sql``}`;
   const told = noticeOfEnd(tables, { id: sql`r.job_id`, metadata: sql`r.metadata` });
   const woke = channel === undefined ? sql`` : sql`, ${notified(channel, sql`${REQUESTED}`)} as woke`;
   return endHolds(tables, {
@@ -58,7 +57,19 @@ export function endAsCancelled(tables: QueueTables, { queue, free, reason, chann
       name: 'cancelled',
       select: sql`${unblocked},
     recorded as (${insert})
-    select r.job_id, ${told} as told${woke} from recorded as r`,
+    select r.job_id, ${told} as told${woke}${
+      reason === 'as requested' ? sql`, r.batch_id` : sql``
+    } from recorded as r`,
     },
   });
+}
+
+/** The error to add to those of the row `c`. */
+function recordOf(reason: EndAsCancelled['reason']): SQL {
+  if (reason === 'as requested') {
+    const record = sql`${JSON.stringify(cancellation(0, ''))}::text::jsonb`;
+    return sql`${record} || jsonb_build_object('attempt', c.attempt, 'message', c.cancel_reason)`;
+  }
+  const given = sql`${JSON.stringify(reason)}::text::jsonb`;
+  return reason.attempt === undefined ? sql`${given} || jsonb_build_object('attempt', c.attempt)` : given;
 }

@@ -117,6 +117,7 @@ import { countBatchQuery } from '../../../src/features/batches/queries/count-bat
 import { countOpenFlowsQuery } from '../../../src/features/batches/queries/count-open-flows.ts';
 import { deleteLeftBatchesQuery } from '../../../src/features/batches/queries/delete-left-batches.ts';
 import { endMembersQuery } from '../../../src/features/batches/queries/end-members.ts';
+import { endUnclaimedQuery } from '../../../src/features/batches/queries/end-unclaimed.ts';
 import { findEndsQuery } from '../../../src/features/batches/queries/find-ends.ts';
 import { findFlowQuery } from '../../../src/features/batches/queries/find-flow.ts';
 import { findFlowBatchesQuery } from '../../../src/features/batches/queries/find-flow-batches.ts';
@@ -128,6 +129,7 @@ import { findMembersQuery } from '../../../src/features/batches/queries/find-mem
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
 import { findToldMembersQuery } from '../../../src/features/batches/queries/find-told-members.ts';
+import { findUnclaimedQuery } from '../../../src/features/batches/queries/find-unclaimed.ts';
 import { findUnwokenQuery } from '../../../src/features/batches/queries/find-unwoken.ts';
 import { findWaitedQuery } from '../../../src/features/batches/queries/find-waited.ts';
 import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
@@ -516,6 +518,8 @@ export function allStatements(
     deleteLeftBatchesQuery: deleteLeftBatchesQuery(workflows, id, undefined),
     endMembersQuery: endMembersQuery(workflows, { queue: text, ids: [id], channel }),
     'endMembersQuery, of groups': endMembersQuery(workflowsOfGroups, { queue: text, ids: [id], channel }),
+    findUnclaimedQuery: findUnclaimedQuery(workflows, [id, id + 1], [id]),
+    endUnclaimedQuery: endUnclaimedQuery(inContext(workflows, members), { queue: text, ids: [id] }),
     findUnwokenQuery: findUnwokenQuery(workflows, [id, id + 1]),
     wakeWaitersQuery: wakeWaitersQuery(workflows, { queue: text, ids: [id], channel }),
     'wakeWaitersQuery, of groups': wakeWaitersQuery(workflowsOfGroups, { queue: text, ids: [id], channel }),

@@ -5,7 +5,9 @@ import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { countBatch } from '../queries/count-batch.ts';
 import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
+import { endUnclaimed } from '../queries/end-unclaimed.ts';
 import { findOpenBatches } from '../queries/find-open-batches.ts';
+import { findUnclaimed } from '../queries/find-unclaimed.ts';
 import { tallyMissing } from '../queries/tally-missing.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 import { endAllMembers, wakeAllWaiters } from './folding.ts';
@@ -66,6 +68,7 @@ export class Recounting implements BackgroundPart {
         if (members.missing > 0) this.#fold(id);
       }
       await endAllMembers(db, tables, unwanted, channel);
+      await this.#endUnclaimed(all, unwanted);
       const { refusals } = await wakeAllWaiters(db, tables, all, channel);
       for (const error of refusals) this.#events.emit('error', { error, during: RECOUNTING });
       await deleteLeftBatches(db, tables, { after, until: last });
@@ -75,6 +78,13 @@ export class Recounting implements BackgroundPart {
     } catch (error) {
       this.#events.emit('error', { error, during: RECOUNTING });
       return ROUND_EVERY_MS;
+    }
+  }
+  /** No claim may take them: their queue is paused, for example. */
+  async #endUnclaimed(batchIds: readonly number[], unwanted: readonly number[]): Promise<void> {
+    const [db, tables] = [this.#db, this.#tables];
+    for (const [queue, ids] of await findUnclaimed(db, tables, batchIds, unwanted)) {
+      for (const id of await endUnclaimed(db, tables, { queue, ids })) this.#fold(id);
     }
   }
 }

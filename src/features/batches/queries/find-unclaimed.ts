@@ -1,0 +1,59 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+/** For how long a job that is to end may wait for the claim that ends it. */
+const PATIENCE_MS = 10_000;
+/** The most jobs that are looked at. */
+const MOST = 1_000;
+
+/**
+ * Jobs that were asked to end with these batches, and that no claim has taken since, by their queues: their
+ * queue is paused, their group stands still, or no worker has a handler for their kind.
+ *
+ * **Under concurrency.** A plain read: `endUnclaimed` looks again, under locks.
+ *
+ * @param unwanted those of the batches whose members are to end
+ */
+export async function findUnclaimed(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  unwanted: readonly number[],
+): Promise<Map<string, number[]>> {
+  const query = findUnclaimedQuery(tables, batchIds, unwanted);
+  const found = new Map<string, number[]>();
+  for (const { queue, id } of await queryRows(db, tables, query, { entry: BATCHES_ENTRY })) {
+    const ids = found.get(String(queue)) ?? [];
+    ids.push(Number(id));
+    found.set(String(queue), ids);
+  }
+  return found;
+}
+
+/** @crossesQueues finds members and waiting jobs of batches, which may be in any queue */
+export function findUnclaimedQuery(
+  { queueJobs, queueWaits }: TablesOfBatches,
+  batchIds: readonly number[],
+  unwanted: readonly number[],
+): SQL {
+  const isUnclaimed = sql`j.worker_id is null and j.cancel_reason is not null
+          and j.run_at < statement_timestamp() - ${PATIENCE_MS} * interval '1 millisecond'`;
+  return sql`
+    select u.queue, u.id from (
+      (
+        select j.queue, j.id from ${queueJobs} as j
+        where j.batch_id = any(${arrayText(unwanted)}::text::int8[]) and ${isUnclaimed}
+        limit ${MOST}::int4
+      )
+      union
+      (
+        select j.queue, j.id from ${queueWaits} as i
+        join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
+        where i.batch_id = any(${arrayText(batchIds)}::text::int8[]) and i.policy = 'cancel'
+          and ${isUnclaimed}
+        limit ${MOST}::int4
+      )
+    ) as u order by u.id`;
+}
