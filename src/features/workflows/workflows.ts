@@ -491,9 +491,9 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
 
   /**
    * Ends all jobs of a flow or a batch that have not ended: those that wait end without being run, and those
-   * that run are told, as by `queue.cancel`. Workers begin with it a second after the commit at the latest. What no
-   * claim may take, as in a paused queue, ends within two minutes.
-   * A job with `onFailure: 'run'` that is not part of it, like the last of a batch, runs all the same.
+   * that run are told, as by `queue.cancel`. Workers begin with it a second after the commit at the latest.
+   * What no claim may take, as in a paused queue, ends within two minutes. A job with `onFailure: 'run'` that
+   * is not part of it, like the last of a batch, runs all the same.
    * Returns whether there was anything to end.
    *
    * Under concurrency: it waits for no lock. A job that ends by itself meanwhile keeps that end.
