@@ -97,24 +97,6 @@ export function plainInsert({ queueJobs }: QueueTables, jobs: readonly NewJob[])
 }
 
 /**
- * The insert of jobs without unique keys as a part of a larger statement, whose other parts say in which
- * batch they are: all of them for the one row of `from`, none where it has none.
- */
-export function insertBeside(
-  { queueJobs }: QueueTables,
-  jobs: readonly NewJob[],
-  { from, batchId }: { readonly from: SQL; readonly batchId: SQL },
-): SQL {
-  const own = givenColumns(queueJobs, jobs);
-  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
-  return sql`
-      insert into ${queueJobs} (${columns}, batch_id${ownNames(own)})
-      select ${columns}, ${batchId}${ownValues(own)} from (${jobRows(jobs, own)}) as i cross join ${from}
-      order by place
-      returning id, queue, run_at${anyInGroup(jobs) ? sql`, group_key` : sql``}`;
-}
-
-/**
  * Several jobs, some with unique keys. Ids are drawn first, in input order, and rows are inserted in the
  * order of their keys: the id identifies a job although some are left out, and jobs of one bulk still run in
  * input order.

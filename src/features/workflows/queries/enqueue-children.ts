@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../../../core/job/new-job.ts';
-import { insertBeside } from '../../../core/queries/enqueue/insert-jobs.ts';
+import { COLUMNS, givenColumns, ownValues } from '../../../core/queries/enqueue/insert-jobs.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { type Holder, isStillHeld } from '../../../core/sql/fence.ts';
-import { anyInGroup, notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { jobRows } from '../../../core/sql/job-rows.ts';
+import { ownNames } from '../../../core/sql/own-values.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
 import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
 import { notified, type WakeUp, wakePayload } from '../../../core/sql/wake-up.ts';
@@ -64,6 +66,8 @@ export function enqueueChildrenQuery(
   const ofStep = sql`s.job_id = ${step.id}::int8 and s.queue = ${holder.queue} and s.name = ${name}
         and s.ended_at is not null`;
   const grouped = anyInGroup(jobs);
+  const own = givenColumns(queueJobs, jobs);
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
   return sql`
     with known as materialized (
       select s.output from ${queueSteps} as s where ${ofStep} and s.fence = ${fence}::int8
@@ -84,7 +88,11 @@ export function enqueueChildrenQuery(
       insert into ${queueWaits} (batch_id, job_id, queue, policy)
       select o.id, h.id, h.queue, ${policy}::text from opened as o cross join held as h
     ),
-    inserted as (${insertBeside(tables, jobs, { from: sql`opened as o`, batchId: sql`o.id` })}
+    inserted as (
+      insert into ${queueJobs} (${columns}, batch_id${ownNames(own)})
+      select ${columns}, o.id${ownValues(own)} from (${jobRows(jobs, own)}) as i cross join opened as o
+      order by place
+      returning id, queue, run_at${grouped ? sql`, group_key` : sql``}
     )${grouped ? notedGroups(tables, 'inserted') : sql``},
     recorded as (
       insert into ${queueSteps} as s (job_id, queue, name, kind, output, fence, started_at, ended_at)
