@@ -77,7 +77,8 @@ class Node<TJob extends JobDefinition = JobDefinition> implements FlowJob<TJob> 
  * is a member of one only: a job for which 10,000 wait, and 10,000 for which one waits, take one batch each.
  * Those for which none waits are the last batch, whose id is that of the flow.
  *
- * @throws TypeError when nothing was added, or `after` has something else than the flow's own jobs
+ * @throws InvalidPayloadError | RangeError | TypeError for a job that is not valid
+ * @throws QueueError where a live job has the unique key of one
  */
 export async function enqueueFlow(
   tx: Executor,
@@ -112,7 +113,11 @@ export async function enqueueFlow(
   return { id: Number(ids.at(-1)), jobIds };
 }
 
-/** Calls the function that makes a flow; returns its jobs, in the order in which they were added. */
+/**
+ * Calls the function that makes a flow; returns its jobs, in the order in which they were added.
+ *
+ * @throws TypeError when nothing was added, or `after` has something else than the flow's own jobs
+ */
 export async function builtFlow(build: (flow: FlowBuilder) => void | Promise<void>): Promise<Node[]> {
   if (typeof build !== 'function') throw new TypeError(`${CALLER} takes a function that adds jobs`);
   const nodes: Node[] = [];

@@ -8,7 +8,7 @@ import type { TablesOfBatches } from './sql/batch-tables.ts';
 
 /** Jobs of one kind in a flow: the same jobs have to end before them, and the same ones begin after them. */
 export interface FlowGroup {
-  /** Names it in its graph; the same for as long as the flow exists. */
+  /** Names it in this graph. It may change as its jobs end. */
   readonly key: string;
   /** `null`: their kind is unknown, since they left no results. */
   readonly kind: string | null;
@@ -105,7 +105,7 @@ function withUnread(
       ];
     }
     const failed = Math.max(0, batch.failed - sumOf(all.map((group) => group.failed)));
-    // Where completed jobs of the kind leave results, those that left none are of another one.
+    // If this kind has kept results of completed jobs, the missing ones are of another kind.
     if (all.length === 1 && first !== undefined && first.states?.completed === undefined) {
       return [{ ...first, jobs: first.jobs + missing, failed: first.failed + failed }];
     }

@@ -13,7 +13,10 @@ export interface Member {
   readonly entry: { readonly payload?: unknown };
 }
 
-/** @throws TypeError for a key of a rule: such a call may become another job, or none */
+/**
+ * @throws TypeError for a job with a key rule: such an enqueue may return another job, or none, so nothing
+ * could wait for it
+ */
 export function checkMembers(caller: string, jobs: readonly NewJob[]): void {
   const ruled = jobs.find(({ rule }) => rule !== undefined);
   if (ruled === undefined) return;
@@ -25,7 +28,7 @@ export function checkMembers(caller: string, jobs: readonly NewJob[]): void {
 /**
  * Inserts jobs for whose end something waits; returns their ids, in order.
  *
- * @throws TypeError for a key of a rule
+ * @throws TypeError for a job with a key rule: see {@link checkMembers}
  * @throws QueueError where a live job has the unique key of one: others may wait for that one, or end it
  */
 export async function insertMembers(
@@ -58,7 +61,7 @@ export async function insertMembers(
 
 function taken(caller: string, job: NewJob | undefined, id: number | undefined): QueueError {
   return new QueueError(
-    `${caller}: job ${id} ('${job?.kind}') has the unique key '${job?.uniqueKey ?? job?.rule?.key}', and ` +
+    `${caller}: job ${id} ('${job?.kind}') has the unique key '${job?.uniqueKey}', and ` +
       'cannot be waited for here. Leave out the key: the jobs of one step or flow exist once in any case',
   );
 }

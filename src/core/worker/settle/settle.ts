@@ -64,7 +64,7 @@ export class Settler {
     return promised((listener) => this.settleFor(settlement, settlement.transition, listener));
   }
 
-  /** The same for one who waits without a promise. */
+  /** Like `settle`, but notifies a listener. */
   settleFor(job: HeldJob, transition: Transition, listener: SettlementListener): void {
     const pending = this.#take(job, transition, listener);
     if (pending.answered) return;

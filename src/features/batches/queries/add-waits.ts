@@ -13,7 +13,8 @@ export interface Wait {
 }
 
 /**
- * Says which jobs wait for the batches that the same transaction has made.
+ * Says which jobs wait for the batches that the same transaction has made. Rows of `forked` are for batches
+ * that have ended: a fork copies them (`copySteps`).
  *
  * **Under concurrency.** A fold reads them with the batch, since both commit together. A repetition does
  * nothing.

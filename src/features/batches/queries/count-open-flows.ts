@@ -20,8 +20,8 @@ const COUNTED_BATCHES = 10_000;
 /**
  * Counts open flows, and the jobs that wait for others.
  *
- * **Under concurrency.** A plain read of one snapshot. A flow is open as long as one of its jobs is live, so
- * one that has just ended is not counted, although its tallies may be.
+ * **Under concurrency.** A plain read of one snapshot. A flow is open as long as one of its jobs is live. A
+ * flow whose last job has just ended is no longer counted, even if its tallies are not folded yet.
  */
 export async function countOpenFlows(db: Runner, tables: TablesOfBatches): Promise<FlowStats> {
   const [row] = await queryRows(db, tables, countOpenFlowsQuery(tables), { entry: BATCHES_ENTRY });

@@ -6,14 +6,15 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 const KEPT_MS = 3_600_000;
 
 /**
- * Deletes the ended batches among those with these ids whose members have no results any more, and for which
- * no live job has waited, with their waits; and tallies of batches that are gone. Returns how many batches.
+ * Deletes ended batches above the id `after`, up to `until` (`undefined`: to the last): those whose members
+ * have no results any more, and for which no live job has waited. Their waits go with them, and so do tallies
+ * of batches that are gone. Returns how many batches.
  *
  * A job that has waited before it began may be redriven or forked, and asks again how they have ended: they
  * stay for as long as its result. What a flow counts stays until its last batch has ended.
  *
- * **Under concurrency.** What another worker is deleting it waits for, which takes a moment. An ended batch
- * does not change any more.
+ * **Under concurrency.** What another worker is deleting it waits for, which takes a moment. A member that
+ * was put back by itself may still change the counts of such a batch, but nothing can wait for it any more.
  */
 export async function deleteLeftBatches(
   db: Runner,

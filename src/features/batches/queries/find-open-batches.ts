@@ -2,23 +2,23 @@ import { type SQL, sql } from 'drizzle-orm';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
-/** A slice of the open batches. */
+/** What a look at a slice of the batches has found. */
 export interface OpenBatches {
-  /** Those whose members are to end. */
+  /** Open batches whose members are to end. */
   readonly unwanted: readonly number[];
-  /** Those that have not changed for a while, and may wait for members that are gone. */
-  readonly stale: readonly number[];
-  /** All of the slice, also those that have ended. */
+  /** Open batches that were not recounted for a minute: they may wait for members that are gone. */
+  readonly toRecount: readonly number[];
+  /** All batches of the slice, also those that have ended. */
   readonly all: readonly number[];
   /** The last of the slice; `undefined` once there are no more. */
   readonly last: number | undefined;
 }
 
-/** For how long nothing has been counted of a batch, before it is counted again. */
-const STALE_MS = 60_000;
+/** How long after its last recount, or after it was made, an open batch is recounted. */
+const RECOUNT_AFTER_MS = 60_000;
 
 /**
- * Looks at the next `limit` batches, in the order of their ids.
+ * Looks at the next `limit` batches, in the order of their ids, whether they are open or not.
  *
  * **Under concurrency.** A plain read.
  */
@@ -37,7 +37,7 @@ export async function findOpenBatches(
   return {
     all: rows.map(({ id }) => Number(id)),
     unwanted: ids((row) => row.unwanted === true),
-    stale: ids((row) => row.stale === true),
+    toRecount: ids((row) => row.stale === true),
     last: rows.length === limit ? Number(rows.at(-1)?.id) : undefined,
   };
 }
@@ -46,6 +46,6 @@ export function findOpenBatchesQuery({ queueBatches }: TablesOfBatches, after: n
   return sql`
     select b.id, b.ended_at is null as open, b.cancel_reason is not null as unwanted,
       coalesce(b.recounted_at, b.created_at)
-        < statement_timestamp() - ${STALE_MS} * interval '1 millisecond' as stale
+        < statement_timestamp() - ${RECOUNT_AFTER_MS} * interval '1 millisecond' as stale
     from ${queueBatches} as b where b.id > ${after}::int8 order by b.id limit ${limit}::int4`;
 }

@@ -13,7 +13,8 @@ export interface Waited {
  * The batches for whose end a job has waited, or the one that it is a fork of, with what was counted of
  * them.
  *
- * **Under concurrency.** A plain read; they have ended, so nothing changes in them.
+ * **Under concurrency.** A plain read. They have ended, so their counts change only when members are put
+ * back.
  */
 export async function findWaited(
   db: Runner,

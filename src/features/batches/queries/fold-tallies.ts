@@ -15,7 +15,10 @@ export interface Fold {
   readonly channel: string | undefined;
   /** `wait` in a transaction that has nothing else to do, `briefly` elsewhere: see `lockPatience`. */
   readonly locks: Exclude<RowLocks, 'skip'>;
-  /** Counts alone, where the row of a job that waits refuses it; see `wakeWaiters`. @default true */
+  /**
+   * Whether it makes due what waited. Without that it counts alone, since the row of a job that waits refuses
+   * the change: see `wakeWaiters`. @default true
+   */
   readonly wakes?: boolean | undefined;
 }
 
@@ -40,13 +43,14 @@ const MOST = 10_000;
 /**
  * Counts tallies, and makes due what waited for the batches that end by them, in one statement.
  *
- * **Under concurrency.** A batch that another fold has locked is left to it; the next fold takes what it
- * did not see. It locks first batches, then the jobs that it makes due, both in the order of their ids. A
- * statement that ends a member holds rows of jobs and asks for no batch, so no circle of waits can arise. A
- * batch ends once, in the commit that makes those due who wait for it: a crash before that leaves the tallies
- * to the next fold. Of one that has ended it still counts members that were put back one by one, so that a
- * redrive of the flow knows of them. A waiting job's row is read as it is after the lock: `set` decides, not
- * `where`, which would test the version before it.
+ * **Under concurrency.** A batch that another fold has locked is left to it; the next fold takes what it did
+ * not see. It locks first batches, then the jobs that it makes due, both in the order of their ids. A
+ * statement that ends a member holds rows of jobs and asks for no batch, so no circle of waits can arise.
+ * With `wakes`, the end of a batch and the jobs that it makes due commit together. A crash before that leaves
+ * the tallies to the next fold. A redrive of the flow opens a batch again, which ends once more. Of one that
+ * has ended it still counts members that were put back one by one, so that a redrive of the flow knows of
+ * them. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which would test the
+ * version before it.
  */
 export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fold): Promise<Folded> {
   const [row] = await queryRows(db, tables, foldTalliesQuery(tables, fold), { entry: BATCHES_ENTRY });

@@ -34,11 +34,11 @@ export type BatchesTable<
 
 /**
  * `queue_batches`: counted sets of jobs, for whose end others wait. A member has the id in
- * `queue_jobs.batch_id`. Only a fold writes here: what ends a member adds a tally (`queue_tallies`), so many
- * members may end at once and none waits for another.
+ * `queue_jobs.batch_id`. Only a fold changes the counts of a batch that has committed. What ends a member
+ * adds a tally (`queue_tallies`), so many members may end at once and none waits for another.
  *
- * - `pending` is how many members have not ended, but for those whose tallies are not folded yet; `failed` is
- *   how many were discarded or cancelled.
+ * - `pending`: members that have not ended, as far as tallies are folded; `failed`: members that were
+ *   discarded or cancelled, likewise.
  * - `waiting`: the handler that has enqueued its members waits for their `end`, or only for the first
  *   `failure`; null: not yet.
  * - `cancel_reason`: its members are to end.

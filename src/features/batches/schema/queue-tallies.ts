@@ -27,10 +27,12 @@ export type TalliesTable<
 > = InSchema<ReturnType<typeof pgTable<TName, TallyColumns>>, TSchema>;
 
 /**
- * `queue_tallies`: what has become of members since their batch was counted. Rows are only added, by the
- * statements that end members, and taken out by a fold within milliseconds.
+ * `queue_tallies`: changes of a batch that are not counted yet: ends, returns, new members, cancel requests.
+ * Writers only insert. A fold deletes what it counts, within milliseconds. A redrive of the flow, which holds
+ * the batches' locks, takes cancel requests out. A recount deletes the rows of batches that are gone.
  *
- * - `ended` is negative for members that were put back, and `added` counts new ones.
+ * - `ended` is negative for members that were put back, and `added` counts new ones. A row without counts
+ *   lets a fold look whether the batch has ended.
  * - `cancel_reason`: the members that are left are to end.
  */
 export function defineTalliesTable<TName extends string, TSchema extends string | undefined>(

@@ -32,7 +32,8 @@ export type WaitsTable<
 
 /**
  * `queue_waits`: which jobs the end of a batch makes due. A row is written in the transaction that makes the
- * batch, and never changed, so a fold always knows all of them.
+ * batch, and never changed, so a fold always knows all of them. Only rows of `forked` come later, when the
+ * batch has ended. A fold ignores these.
  */
 export function defineWaitsTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

@@ -21,9 +21,9 @@ const SHARE = 1 / 100;
 const RECOUNTING = 'counting batches anew';
 
 /**
- * Looks after batches once a minute. It counts those again that nothing has changed for a while, since
- * members may be gone without a tally. It asks again for the end of members that were locked, makes due what
- * a fold could not, and deletes batches that are no longer needed.
+ * Looks after batches once a minute. It recounts the open ones, since members may be gone without a tally. It
+ * asks again for the end of members that were locked, makes due what a fold could not, and deletes batches
+ * that are no longer needed.
  */
 export class Recounting implements BackgroundPart {
   readonly #db: Runner;
@@ -59,8 +59,8 @@ export class Recounting implements BackgroundPart {
     const [db, tables, channel] = [this.#db, this.#tables, this.#channel];
     try {
       const after = this.#after;
-      const { all, unwanted, stale, last } = await findOpenBatches(db, tables, after, SLICE);
-      for (const id of stale) {
+      const { all, unwanted, toRecount, last } = await findOpenBatches(db, tables, after, SLICE);
+      for (const id of toRecount) {
         if (signal.aborted) return 0;
         const members = await countBatch(db, tables, id);
         if (members === undefined) continue;
