@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { idsByQueue } from '../sql/ids-by-queue.ts';
 
 /**
  * Live members of batches that are to end, which have not been asked to yet, by their queues.
@@ -14,16 +15,8 @@ export async function findMembers(
   batchIds: readonly number[],
   limit: number,
 ): Promise<Map<string, number[]>> {
-  const rows = await queryRows(db, tables, findMembersQuery(tables, batchIds, limit), {
-    entry: BATCHES_ENTRY,
-  });
-  const found = new Map<string, number[]>();
-  for (const { queue, id } of rows) {
-    const ids = found.get(String(queue)) ?? [];
-    ids.push(Number(id));
-    found.set(String(queue), ids);
-  }
-  return found;
+  const query = findMembersQuery(tables, batchIds, limit);
+  return idsByQueue(await queryRows(db, tables, query, { entry: BATCHES_ENTRY }));
 }
 
 /** @crossesQueues the members of a batch may be in any queue */

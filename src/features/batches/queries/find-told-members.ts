@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { idsByQueue } from '../sql/ids-by-queue.ts';
 
 /**
  * The members of a flow that were asked to end because it was cancelled, and have not ended yet, by queues.
@@ -13,11 +14,7 @@ export async function findToldMembers(
   flowId: number,
 ): Promise<Map<string, number[]>> {
   const query = findToldMembersQuery(tables, flowId);
-  const found = new Map<string, number[]>();
-  for (const { queue, id } of await queryRows(db, tables, query, { entry: BATCHES_ENTRY })) {
-    found.set(String(queue), [...(found.get(String(queue)) ?? []), Number(id)]);
-  }
-  return found;
+  return idsByQueue(await queryRows(db, tables, query, { entry: BATCHES_ENTRY }));
 }
 
 /** @crossesQueues the members of a batch may be in any queue */

@@ -3,7 +3,11 @@ import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 import { isFailing } from '../sql/failing-batch.ts';
+import { idsByQueue } from '../sql/ids-by-queue.ts';
 import { isParked } from '../sql/parked-job.ts';
+
+/** The most jobs that one look finds. */
+export const MOST_UNWOKEN = 1_000;
 
 /**
  * Jobs that wait although what they wait for in one of these batches is over, by their queues: a fold could
@@ -17,15 +21,8 @@ export async function findUnwoken(
   batchIds: readonly number[],
 ): Promise<Map<string, number[]>> {
   const query = findUnwokenQuery(tables, batchIds);
-  const found = new Map<string, number[]>();
-  for (const { queue, id } of await queryRows(db, tables, query, { entry: BATCHES_ENTRY })) {
-    found.set(String(queue), [...(found.get(String(queue)) ?? []), Number(id)]);
-  }
-  return found;
+  return idsByQueue(await queryRows(db, tables, query, { entry: BATCHES_ENTRY }));
 }
-
-/** The most jobs that are looked at. */
-const MOST = 1_000;
 
 export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly number[]): SQL {
   const { queueJobs, queueBatches, queueWaits } = tables;
@@ -47,5 +44,5 @@ export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly num
             and o.ended_at is null and o.waiting is not null
         ) end
       and ${isParked}
-    limit ${MOST}::int4`;
+    limit ${MOST_UNWOKEN}::int4`;
 }
