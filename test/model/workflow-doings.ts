@@ -12,7 +12,7 @@ import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts'
 import { isBlocked as isBlockedIn } from '../../src/features/batches/queries/is-blocked.ts';
 import { tallyMissing } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatches } from '../../src/features/batches/queries/wait-for-batches.ts';
-import { endAllMembers } from '../../src/features/batches/worker/folding.ts';
+import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
 import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
 import { recordOneStep } from '../../src/features/workflows/queries/record-one-step.ts';
 import { recordSteps, stepKey } from '../../src/features/workflows/queries/record-steps.ts';
@@ -140,7 +140,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
   ) {
     const store = storeOf(attempt);
     const entries = Array.from({ length: members }, () => options);
-    const jobs = await store.check(definitions[to], entries);
+    const jobs = await store.check(definitions[to], entries, name);
     const { id, fence } = attempt;
     const enqueuing = store.enqueue({
       ...{ step: name, jobs, entries, as },

@@ -15,7 +15,7 @@ import {
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
-import { wakeAllWaiters } from '../../src/features/batches/worker/folding.ts';
+import { wakeAllWaiters } from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
@@ -249,6 +249,8 @@ describe('a child', () => {
       await step.enqueue('two', child, 1, { uniqueKey: 'taken' }).catch(note);
       // @ts-expect-error: as above
       await step.enqueue('three', child, 1, { debounce: { key: 'k', delayMs: 10 } }).catch(note);
+      // @ts-expect-error: the option has another name
+      await step.enqueue('four', child, 1, { delay: 10 }).catch(note);
       return 'over';
     });
     await queue.enqueue(database.db, child, 99, { uniqueKey: 'taken', delayMs: 60_000 });
@@ -259,6 +261,7 @@ describe('a child', () => {
       expect.stringMatching(/^QueueError: step 'two': job \d+ \('child'\) has the unique key 'taken'/),
       "TypeError: step 'three': 'child' has debounce, throttle, replace or unique, but must be a job of " +
         'its own here',
+      "TypeError: step 'four': unknown option 'delay'; did you mean delayMs?",
     ]);
   });
 });

@@ -19,7 +19,7 @@ import { deleteLeftBatches } from '../../src/features/batches/queries/delete-lef
 import { findUnwoken } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
-import { endAllMembers } from '../../src/features/batches/worker/folding.ts';
+import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -500,6 +500,12 @@ describe('a flow', () => {
         one.add(work, 'b', { after: [one.add(work, 'a')], onFailure: 'ignore' });
       }),
     ).rejects.toThrow(`onFailure must be 'cancel' or 'run', got 'ignore'`);
+    await expect(
+      flow((one) => {
+        // @ts-expect-error: the option has another name
+        one.add(work, 'a', { delay: 5 });
+      }),
+    ).rejects.toThrow("enqueueFlow: 'work': unknown option 'delay'; did you mean delayMs?");
     await expect(workflows.waitForFlow(db, 4711)).rejects.toThrow('There is no flow 4711');
   });
 });
@@ -605,6 +611,20 @@ describe('a batch', () => {
     await database.client`delete from queue_results`;
     await deleteLeftBatches(database.db, all, { after: 0, until: undefined });
     expect(await workflows.flow(database.db, id)).toBeUndefined();
+  });
+
+  test('names itself where one of its entries is wrong', async () => {
+    const ofEntry = (entry: object) =>
+      // @ts-expect-error: the option has another name
+      workflows.enqueueBatch(database.db, work, [entry], { last: report, payload: 'report' });
+    await expect(ofEntry({ payload: 'a', delay: 5 })).rejects.toThrow(
+      "enqueueBatch('work') takes [{ payload, … }]: unknown option 'delay'; did you mean delayMs?",
+    );
+    const last = { last: report, payload: 'report', prior: 5 };
+    await expect(workflows.enqueueBatch(database.db, work, [], last)).rejects.toThrow(
+      "enqueueBatch: last: unknown option 'prior'; did you mean priority?",
+    );
+    expect(await database.client`select from queue_batches`).toHaveLength(0);
   });
 
   test('is not there when one of its jobs is wrong', async () => {

@@ -11,6 +11,7 @@ import { addWaits } from './queries/add-waits.ts';
 import { openBatches } from './queries/open-batches.ts';
 import { sealBatch } from './queries/seal-batch.ts';
 import type { TablesOfBatches } from './sql/batch-tables.ts';
+import { CHUNK } from './sql/chunk.ts';
 
 /** What `enqueueBatch` returns. */
 export interface EnqueuedBatch {
@@ -34,9 +35,6 @@ export type LastJob<TLast extends JobDefinition, TOwn = unknown> = {
   readonly last: TLast;
 } & EnqueueEntry<TLast, TOwn, Omit<PlainEnqueueOptions, 'uniqueKey' | 'delayMs' | 'runAt'>>;
 
-/** The most jobs of one statement. */
-const CHUNK = 1_000;
-
 /**
  * Inserts jobs as one batch, a thousand at a time as they come, and the job that waits for all of them, in
  * one transaction.
@@ -50,11 +48,15 @@ export async function enqueueBatch<TJob extends JobDefinition>(
   ending: { readonly job: JobDefinition; readonly entry: EnqueueEntry<JobDefinition> },
 ): Promise<EnqueuedBatch> {
   // Before anything is sent: a wrong one at the end of a million would roll them back.
-  const [last] = await checkEntries(queue.settings(), ending.job, [ending.entry]);
+  const [last] = await checkEntries(queue.settings(), ending.job, [ending.entry], 'enqueueBatch: last');
+  if (last === undefined) throw new TypeError('enqueueBatch: there is no job to run at the end');
+  // One member for now: a batch without members is born ended. `sealBatch` writes the real number.
   const [id = Number.NaN] = await openBatches(tx, tables, [1], true);
+  const caller = `enqueueBatch('${job.kind}') takes [{ payload, … }]`;
   let [enqueued, duplicates] = [0, 0];
   for await (const some of chunks(entries)) {
-    const jobs = (await checkEntries(queue.settings(), job, some)).map((one) => ({ ...one, batch: id }));
+    const checked = await checkEntries(queue.settings(), job, some, caller);
+    const jobs = checked.map((one) => ({ ...one, batch: id }));
     checkMembers('enqueueBatch', jobs);
     for (const { outcome } of await insertAround(tx, queue.settings(), jobs, some)) {
       if (outcome === 'enqueued') enqueued++;
@@ -62,7 +64,6 @@ export async function enqueueBatch<TJob extends JobDefinition>(
     }
   }
   await sealBatch(tx, tables, id, enqueued);
-  if (last === undefined) throw new TypeError('enqueueBatch: there is no job to run at the end');
   const [lastId = Number.NaN] = await insertMembers(tx, queue, 'enqueueBatch: last', [
     { job: blockedJob(last, enqueued === 0 ? 0 : 1, ending.job), entry: ending.entry },
   ]);

@@ -179,9 +179,8 @@ async function checkedJobs(queue: QueueOfWorkflows, nodes: readonly Node[]): Pro
   const checked = new Array<NewJob>(nodes.length);
   for (const [job, some] of byJob) {
     const entries = some.map(({ entry }) => entry);
-    for (const [at, made] of (await checkEntries(queue.settings(), job, entries)).entries()) {
-      checked[Number(some[at]?.place)] = made;
-    }
+    const made = await checkEntries(queue.settings(), job, entries, `${CALLER}: '${job.kind}'`);
+    for (const [at, one] of made.entries()) checked[Number(some[at]?.place)] = one;
   }
   return checked;
 }

@@ -3,9 +3,7 @@ import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { QueueError } from '../../errors.ts';
-
-/** The most jobs of one statement. */
-const CHUNK = 1_000;
+import { CHUNK } from './sql/chunk.ts';
 
 /** A job to insert, and the payload that it was given. */
 export interface Member {

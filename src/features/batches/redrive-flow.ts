@@ -6,9 +6,7 @@ import { type ParkWaiters, parkWaiters } from './queries/park-waiters.ts';
 import { reopenBatches } from './queries/reopen-batches.ts';
 import { spareMembers } from './queries/spare-members.ts';
 import type { TablesOfBatches } from './sql/batch-tables.ts';
-
-/** The most jobs of one statement. */
-const CHUNK = 1_000;
+import { CHUNK } from './sql/chunk.ts';
 
 export interface RedriveFlow extends Pick<ParkWaiters, 'flowId' | 'hasBegun'> {
   /** Where workers are notified; `undefined`: no notification is sent. */

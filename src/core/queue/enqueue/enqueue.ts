@@ -21,20 +21,24 @@ export async function enqueueOne<TJob extends JobDefinition>(
   return await insertOneAround(db, settings, withOwn(settings.own, made, options), payload);
 }
 
-/** Checks all entries, before anything is sent. */
+/**
+ * Checks all entries, before anything is sent.
+ *
+ * @param caller what messages about an entry begin with
+ */
 export async function checkEntries<TJob extends JobDefinition>(
   { own, maxPayloadBytes }: EnqueueSettings,
   job: TJob,
   entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
+  caller: string,
 ): Promise<NewJob[]> {
-  const wanted = `enqueueMany('${job.kind}') takes [{ payload, … }]`;
-  if (!Array.isArray(entries)) throw new TypeError(`${wanted}; got ${shown(entries)}`);
+  if (!Array.isArray(entries)) throw new TypeError(`${caller}; got ${shown(entries)}`);
   const keys = [...own, { key: 'payload' }];
   const jobs: NewJob[] = [];
   for (const entry of entries as readonly EnqueueEntry<TJob, unknown, GivenOptions>[]) {
-    if (typeof entry !== 'object' || entry === null) checkObject(`${wanted}: an entry`, entry);
+    if (typeof entry !== 'object' || entry === null) checkObject(`${caller}: an entry`, entry);
     // The definition types an omitted payload as `undefined`.
-    const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys, wanted);
+    const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys, caller);
     jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
   }
   return jobs;
@@ -47,5 +51,6 @@ export async function enqueueMany<TJob extends JobDefinition>(
   job: TJob,
   entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
 ): Promise<LimitedEnqueueResult[]> {
-  return await insertAround(db, settings, await checkEntries(settings, job, entries), entries);
+  const caller = `enqueueMany('${job.kind}') takes [{ payload, … }]`;
+  return await insertAround(db, settings, await checkEntries(settings, job, entries, caller), entries);
 }

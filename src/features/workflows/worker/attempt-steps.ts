@@ -51,8 +51,12 @@ export interface StepStore {
    * @param unwanted batches whose members are cancelled where it receives one, in its transaction
    */
   receive(signal: SignalToReceive, unwanted?: readonly number[]): Promise<Received | undefined>;
-  /** Checks jobs that are to be enqueued. */
-  check(job: JobDefinition, entries: readonly ChildEntry<JobDefinition>[]): Promise<readonly NewJob[]>;
+  /** Checks jobs that a step is to enqueue. */
+  check(
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+    step: string,
+  ): Promise<readonly NewJob[]>;
   /** Inserts and records them; `undefined`: the job is no longer held. */
   enqueue(children: ChildrenToEnqueue): Promise<EnqueuedChildren | undefined>;
   /** Whether there is something to wait for; `undefined`: the job is no longer held. */

@@ -146,7 +146,7 @@ export class StepChildren {
       // Written below, in this shape.
       if (isOver(found)) return this.#steps.outputOf(found) as EnqueuedChildren;
       const startMs = performance.now();
-      const jobs = await this.#steps.store.check(job, entries);
+      const jobs = await this.#steps.store.check(job, entries, name);
       const toStep = (children: EnqueuedChildren) => {
         const step = this.#steps.toRecord(name, 'enqueue', children, startMs);
         this.#steps.attempt.checkOpen();

@@ -198,7 +198,8 @@ function childrenOf(
   insert: (children: ChildrenToInsert) => Promise<InsertedChildren | undefined>,
 ): Pick<StepStore, 'check' | 'enqueue'> {
   return {
-    check: (definition, entries) => checkEntries(queue.settings(), definition, entries),
+    check: (definition, entries, step) =>
+      checkEntries(queue.settings(), definition, entries, `step '${step}'`),
     enqueue: async (children) => {
       try {
         return fitInOneStatement(children)
