@@ -6,7 +6,7 @@ import { deleteLeftBatches } from '../../src/features/batches/queries/delete-lef
 import { endMembers } from '../../src/features/batches/queries/end-members.ts';
 import { tallyMissing } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatches } from '../../src/features/batches/queries/wait-for-batches.ts';
-import { endAllMembers } from '../../src/features/batches/worker/folding.ts';
+import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';

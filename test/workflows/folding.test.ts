@@ -4,10 +4,12 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import type { Runner } from '../../src/core/sql/executor.ts';
 import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
 import { Folding } from '../../src/features/batches/worker/folding.ts';
+import { wakeAllWaiters } from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 3 });
 const all = { ...tables, ...workflowTables };
@@ -27,25 +29,19 @@ beforeEach(async () => {
   await client`insert into queue_tallies (batch_id, ended) values (1, 1)`;
 });
 
-describe('a look for what to go on with, as at the end of a drain', () => {
-  /** Starts the folds of a worker whose statements go through this. */
-  function folds(db: Runner): Folding {
-    const folding = new Folding({
-      db,
-      tables: all,
-      channel: undefined,
-      events: new WorkerEmitter(),
-      wake: () => {},
-    });
-    const over = new AbortController();
-    const running = folding.run(over.signal);
-    onTestFinished(async () => {
-      over.abort();
-      await running;
-    });
-    return folding;
-  }
+/** Starts the folds of a worker whose statements go through this. */
+function folds(db: Runner, events = new WorkerEmitter()): Folding {
+  const folding = new Folding({ db, tables: all, channel: undefined, events, wake: () => {} });
+  const over = new AbortController();
+  const running = folding.run(over.signal);
+  onTestFinished(async () => {
+    over.abort();
+    await running;
+  });
+  return folding;
+}
 
+describe('a look for what to go on with, as at the end of a drain', () => {
   test('hears of a fold that began while it looked, and had locked what it left', async () => {
     const folded = gate();
     const looked = gate();
@@ -76,4 +72,43 @@ describe('a look for what to go on with, as at the end of a drain', () => {
     expect((await jobRow(database.client, 9))?.blockers).toBe(0);
     expect(await folding.moveOn()).toBe(false);
   });
+});
+
+test('a job whose row refuses the change is tried less and less often, and made due once it accepts it', async () => {
+  const { client, db } = database;
+  await client`alter table queue_jobs add constraint refused check (id <> 9 or blockers > 0)`;
+  const drop = async () => void (await client`alter table queue_jobs drop constraint if exists refused`);
+  onTestFinished(drop);
+  const saidAtMs: number[] = [];
+  const events = new WorkerEmitter();
+  events.on('error', ({ error }) => {
+    expect(String(error)).toContain("Job 9 of 'q' cannot be made due");
+    saidAtMs.push(performance.now());
+  });
+  folds(db, events).note(1);
+  await until(() => saidAtMs.length === 3);
+  const [first = 0, second = 0, third = 0] = saidAtMs;
+  expect(second - first).toBeGreaterThanOrEqual(990);
+  expect(third - second).toBeGreaterThanOrEqual(1_990);
+  // The batch is counted all the same.
+  expect([...(await client`select pending::int from queue_batches`)]).toEqual([{ pending: 0 }]);
+  await drop();
+  await until(async () => (await jobRow(client, 9))?.blockers === 0);
+});
+
+test('more jobs than one look finds are made due together, but for one whose row refuses it', async () => {
+  const { client, db } = database;
+  await client`
+    insert into queue_jobs (id, queue, kind, payload, max_attempts, run_at, blockers)
+    overriding system value select n, 'q', 'k', '1', 3, 'infinity', 1 from generate_series(101, 2600) as n`;
+  await client`
+    insert into queue_waits (batch_id, job_id, queue, policy)
+    select 1, n, 'q', 'run' from generate_series(101, 2600) as n`;
+  await client`update queue_batches set pending = 0, ended_at = now()`;
+  await client`alter table queue_jobs add constraint refused check (id <> 9 or blockers > 0)`;
+  onTestFinished(async () => void (await client`alter table queue_jobs drop constraint refused`));
+  const { queues, refusals } = await wakeAllWaiters(db, all, [1], undefined);
+  expect(queues).toEqual(new Set(['q']));
+  expect(refusals.map(String)).toEqual([expect.stringContaining("Job 9 of 'q' cannot be made due")]);
+  expect([...(await client`select id::int from queue_jobs where blockers > 0`)]).toEqual([{ id: 9 }]);
 });

@@ -45,7 +45,8 @@ import { isBlocked } from '../batches/queries/is-blocked.ts';
 import { redriveFlow } from '../batches/redrive-flow.ts';
 import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
-import { Folding, moveOn } from '../batches/worker/folding.ts';
+import { Folding } from '../batches/worker/folding.ts';
+import { foldAll } from '../batches/worker/move-on.ts';
 import { Recounting } from '../batches/worker/recounting.ts';
 import { workflowsToCheck } from './check-workflows.ts';
 import { type FinishResult, finish, type JobToFinish } from './finish.ts';
@@ -604,7 +605,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
 
   /** @internal */
   async moveOnIn(tx: Transaction): Promise<boolean> {
-    return await moveOn(tx, this.#all(this.#queue.tables), this.#queue.channel, 'wait');
+    return await foldAll(tx, this.#all(this.#queue.tables), this.#queue.channel, 'wait');
   }
 
   /** With what is known of the server and of limits. */

@@ -6,14 +6,10 @@ import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
-import { QueueError } from '../../../errors.ts';
-import { type EndMembers, endMembers } from '../queries/end-members.ts';
-import { findMembers } from '../queries/find-members.ts';
 import { findTallied } from '../queries/find-tallied.ts';
-import { findUnwoken } from '../queries/find-unwoken.ts';
-import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
-import { type WakeWaiters, wakeWaiters } from '../queries/wake-waiters.ts';
+import { foldTallies } from '../queries/fold-tallies.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
+import { endAllMembers, foldAll, wakeAllWaiters } from './move-on.ts';
 
 export interface FoldingOptions {
   readonly db: Runner;
@@ -29,11 +25,18 @@ const LOOK_EVERY_MS = 1_000;
 /** Before it folds again what another has locked, at first and at most. */
 const FIRST_BUSY_MS = 5;
 const MAX_BUSY_MS = 500;
-/** The most members of a statement that asks for their end. */
-const MEMBERS = 1_000;
+/** Before it asks again to change a row that has refused it, at first and at most. */
+const FIRST_REFUSED_MS = 1_000;
+const MAX_REFUSED_MS = 60_000;
 /** How many looks go on asking, since members may have been locked. */
 const ASKS = 10;
 const COUNTING = 'counting the jobs that have ended';
+
+/** When a wake that was refused is tried again, and how long that is after the last try. */
+interface RefusedWake {
+  readonly restMs: number;
+  readonly againAtMs: number;
+}
 
 /**
  * Counts the ends of members, so that what waits for them goes on. It folds at once what this worker has
@@ -48,8 +51,8 @@ export class Folding implements BackgroundPart {
   #hasMoved = false;
   /** Batches whose members are to end, and how often they are still asked. */
   readonly #unwanted = new Map<number, number>();
-  /** Batches for which a job waits whose row refuses to be written. */
-  readonly #refused = new Set<number>();
+  /** Batches for which a job waits whose row refuses to be written: when that is tried again. */
+  readonly #refused = new Map<number, RefusedWake>();
 
   constructor(options: FoldingOptions) {
     this.#options = options;
@@ -91,7 +94,7 @@ export class Folding implements BackgroundPart {
     const { db, tables, channel, events } = this.#options;
     try {
       await this.#underWay;
-      const moved = await moveOn(db, tables, channel, 'briefly');
+      const moved = await foldAll(db, tables, channel, 'briefly');
       // One that has begun since may have locked what this one left.
       await this.#underWay;
       const hadMoved = this.#hasMoved;
@@ -131,7 +134,7 @@ export class Folding implements BackgroundPart {
     try {
       const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly', wakes: false });
       for (const id of folded.unwanted) this.#unwanted.set(id, ASKS);
-      for (const id of ids) this.#refused.add(id);
+      for (const id of ids) this.#refused.set(id, { restMs: 0, againAtMs: 0 });
       await this.#wakeRefused();
       return folded.busy;
     } catch (error) {
@@ -141,18 +144,21 @@ export class Folding implements BackgroundPart {
     }
   }
 
-  /** Never rejects. */
+  /** Tries what was refused, less and less often, so that no flood of errors says why. Never rejects. */
   async #wakeRefused(): Promise<void> {
-    if (this.#refused.size === 0) return;
+    const now = performance.now();
+    const ids = [...this.#refused].flatMap(([id, { againAtMs }]) => (againAtMs <= now ? [id] : []));
+    if (ids.length === 0) return;
     const { db, tables, channel, events, wake } = this.#options;
     try {
-      const ids = [...this.#refused];
       const { queues, refusals } = await wakeAllWaiters(db, tables, ids, channel);
       if (queues.size > 0) this.#hasMoved = true;
       for (const queue of queues) wake(queue);
+      for (const id of ids) {
+        if (refusals.length === 0) this.#refused.delete(id);
+        else this.#refused.set(id, restAfter(this.#refused.get(id)));
+      }
       for (const error of refusals) events.emit('error', { error, during: COUNTING });
-      // After an error the recount goes on asking, once a minute.
-      if (refusals.length === 0) this.#refused.clear();
     } catch (error) {
       events.emit('error', { error, during: COUNTING });
     }
@@ -182,109 +188,8 @@ export class Folding implements BackgroundPart {
   }
 }
 
-/** Folds what there is, once and for all: whether it has made something due. */
-export async function moveOn(
-  db: Runner,
-  tables: TablesOfBatches,
-  channel: string | undefined,
-  locks: Fold['locks'],
-): Promise<boolean> {
-  let moved = false;
-  for (;;) {
-    const folded = await foldTallies(db, tables, { channel, locks });
-    const queues = await endAllMembers(db, tables, folded.unwanted, channel);
-    moved ||= folded.woken.length > 0 || queues.size > 0;
-    if (folded.tallies === 0) return moved;
-  }
-}
-
-/**
- * Asks for the end of the live members of batches; returns the queues of those.
- *
- * @throws what the database says of a row that refuses it, once all others were asked
- */
-export async function endAllMembers(
-  db: Runner,
-  tables: TablesOfBatches,
-  batchIds: readonly number[],
-  channel: string | undefined,
-): Promise<ReadonlySet<string>> {
-  const queues = new Set<string>();
-  if (batchIds.length === 0) return queues;
-  for (;;) {
-    let asked = 0;
-    const refusals: unknown[] = [];
-    for (const [queue, ids] of await findMembers(db, tables, batchIds, MEMBERS)) {
-      const some = await endSome(db, tables, { queue, ids, channel }, refusals);
-      if (some > 0) queues.add(queue);
-      asked += some;
-    }
-    if (asked > 0) continue;
-    // What is left is locked, or refuses.
-    if (refusals.length > 0) throw refusals[0];
-    return queues;
-  }
-}
-
-/**
- * Makes due what waits for these batches although that is over; returns the queues of those, and why rows
- * refuse it. See `wakeWaiters`.
- */
-export async function wakeAllWaiters(
-  db: Runner,
-  tables: TablesOfBatches,
-  batchIds: readonly number[],
-  channel: string | undefined,
-): Promise<{ readonly queues: ReadonlySet<string>; readonly refusals: readonly Error[] }> {
-  const queues = new Set<string>();
-  const refusals: Error[] = [];
-  for (const [queue, ids] of await findUnwoken(db, tables, batchIds)) {
-    if ((await wakeSome(db, tables, { queue, ids, channel }, refusals)) > 0) queues.add(queue);
-  }
-  return { queues, refusals };
-}
-
-/** Each half where a row among them refuses, down to that one. */
-async function wakeSome(
-  db: Runner,
-  tables: TablesOfBatches,
-  wake: WakeWaiters,
-  refusals: Error[],
-): Promise<number> {
-  const { ids, queue } = wake;
-  try {
-    return await wakeWaiters(db, tables, wake);
-  } catch (error) {
-    if (isAboutTheServer(error)) throw error;
-    if (ids.length === 1) {
-      const what = `Job ${ids[0]} of '${queue}' cannot be made due, though what it waits for has ended`;
-      refusals.push(new QueueError(`${what}: the database refuses to change its row`, { cause: error }));
-      return 0;
-    }
-    const half = Math.ceil(ids.length / 2);
-    const first = await wakeSome(db, tables, { ...wake, ids: ids.slice(0, half) }, refusals);
-    return first + (await wakeSome(db, tables, { ...wake, ids: ids.slice(half) }, refusals));
-  }
-}
-
-/** Where a row among them refuses, it asks each half: the others must not live on for that one. */
-async function endSome(
-  db: Runner,
-  tables: TablesOfBatches,
-  end: EndMembers,
-  refusals: unknown[],
-): Promise<number> {
-  const { ids } = end;
-  try {
-    return await endMembers(db, tables, end);
-  } catch (error) {
-    if (isAboutTheServer(error)) throw error;
-    if (ids.length === 1) {
-      refusals.push(error);
-      return 0;
-    }
-    const half = Math.ceil(ids.length / 2);
-    const first = await endSome(db, tables, { ...end, ids: ids.slice(0, half) }, refusals);
-    return first + (await endSome(db, tables, { ...end, ids: ids.slice(half) }, refusals));
-  }
+/** After another refusal: twice as long as before. */
+function restAfter({ restMs: last }: Pick<RefusedWake, 'restMs'> = { restMs: 0 }): RefusedWake {
+  const restMs = Math.min(Math.max(2 * last, FIRST_REFUSED_MS), MAX_REFUSED_MS);
+  return { restMs, againAtMs: performance.now() + restMs };
 }

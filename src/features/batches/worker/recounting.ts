@@ -10,7 +10,7 @@ import { findOpenBatches } from '../queries/find-open-batches.ts';
 import { findUnclaimed } from '../queries/find-unclaimed.ts';
 import { tallyMissing } from '../queries/tally-missing.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
-import { endAllMembers, wakeAllWaiters } from './folding.ts';
+import { endAllMembers, wakeAllWaiters } from './move-on.ts';
 
 const FIRST_WITHIN_MS = 10_000;
 /** Between two rounds through the batches. */

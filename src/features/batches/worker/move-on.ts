@@ -1,0 +1,116 @@
+import type { Runner } from '../../../core/sql/executor.ts';
+import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import { QueueError } from '../../../errors.ts';
+import { endMembers } from '../queries/end-members.ts';
+import { findMembers } from '../queries/find-members.ts';
+import { findUnwoken, MOST_UNWOKEN } from '../queries/find-unwoken.ts';
+import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
+import { wakeWaiters } from '../queries/wake-waiters.ts';
+import type { TablesOfBatches } from '../sql/batch-tables.ts';
+import { CHUNK } from '../sql/chunk.ts';
+
+/** Folds until there is nothing left; returns whether it has made something due. */
+export async function foldAll(
+  db: Runner,
+  tables: TablesOfBatches,
+  channel: string | undefined,
+  locks: Fold['locks'],
+): Promise<boolean> {
+  let moved = false;
+  for (;;) {
+    const folded = await foldTallies(db, tables, { channel, locks });
+    const queues = await endAllMembers(db, tables, folded.unwanted, channel);
+    moved ||= folded.woken.length > 0 || queues.size > 0;
+    if (folded.tallies === 0) return moved;
+  }
+}
+
+/**
+ * Asks for the end of the live members of batches; returns the queues of those.
+ *
+ * @throws what the database says of a row that refuses it, once all others were asked
+ */
+export async function endAllMembers(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  channel: string | undefined,
+): Promise<ReadonlySet<string>> {
+  const queues = new Set<string>();
+  if (batchIds.length === 0) return queues;
+  for (;;) {
+    let asked = 0;
+    const refusals: unknown[] = [];
+    for (const [queue, ids] of await findMembers(db, tables, batchIds, CHUNK)) {
+      const some = await inHalves(
+        ids,
+        (half) => endMembers(db, tables, { queue, ids: half, channel }),
+        (error) => refusals.push(error),
+      );
+      if (some > 0) queues.add(queue);
+      asked += some;
+    }
+    if (asked > 0) continue;
+    // What is left is locked, or refuses.
+    if (refusals.length > 0) throw refusals[0];
+    return queues;
+  }
+}
+
+/**
+ * Makes due what waits for these batches although that is over; returns the queues of those, and why rows
+ * refuse it. See `wakeWaiters`.
+ */
+export async function wakeAllWaiters(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  channel: string | undefined,
+): Promise<{ readonly queues: ReadonlySet<string>; readonly refusals: readonly Error[] }> {
+  const queues = new Set<string>();
+  for (;;) {
+    let [found, woken] = [0, 0];
+    const refusals: Error[] = [];
+    for (const [queue, ids] of await findUnwoken(db, tables, batchIds)) {
+      const some = await inHalves(
+        ids,
+        (half) => wakeWaiters(db, tables, { queue, ids: half, channel }),
+        (error, id) => refusals.push(cannotBeMadeDue(queue, id, error)),
+      );
+      if (some > 0) queues.add(queue);
+      found += ids.length;
+      woken += some;
+    }
+    if (woken === 0 || found < MOST_UNWOKEN) return { queues, refusals };
+  }
+}
+
+function cannotBeMadeDue(queue: string, id: number, cause: unknown): QueueError {
+  const what = `Job ${id} of '${queue}' cannot be made due, though what it waits for has ended`;
+  return new QueueError(`${what}: the database refuses to change its row`, { cause });
+}
+
+/**
+ * Changes rows by one statement. Where one of them refuses it, each half is changed by itself, down to that
+ * row: the others must not wait for it. Returns how many were changed.
+ */
+async function inHalves(
+  ids: readonly number[],
+  change: (some: readonly number[]) => Promise<number>,
+  onRefused: (error: unknown, id: number) => void,
+): Promise<number> {
+  try {
+    return await change(ids);
+  } catch (error) {
+    if (isAboutTheServer(error)) throw error;
+    const [id] = ids;
+    if (id === undefined) throw error;
+    if (ids.length === 1) {
+      onRefused(error, id);
+      return 0;
+    }
+    const half = Math.ceil(ids.length / 2);
+    const first = await inHalves(ids.slice(0, half), change, onRefused);
+    return first + (await inHalves(ids.slice(half), change, onRefused));
+  }
+}
