@@ -170,7 +170,7 @@ export class WorkerParts {
       onReturn: () => {
         this.#retries.now();
         this.limits?.askSoon();
-        for (const loop of this.loops) loop.goOn();
+        for (const loop of this.loops) loop.resumeAfterOutage();
       },
     });
   }
@@ -225,9 +225,9 @@ export class WorkerParts {
     const { statements, settings, handlers, untilEmpty, events, giveUp } = this.#options;
     const shared = {
       environment: this.#environment(),
-      claims: statements.of('claims', { prepared: true }),
-      settlements: statements.of('settlements', { prepared: true }),
-      questions: statements.of('settlements'),
+      claimRunner: statements.of('claims', { prepared: true }),
+      settleRunner: statements.of('settlements', { prepared: true }),
+      questionRunner: statements.of('settlements'),
       isCutOff: () => this.liveness.isCutOff,
       kinds: [...handlers.keys()],
       handlers,

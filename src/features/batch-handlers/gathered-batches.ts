@@ -100,7 +100,7 @@ export class GatheredBatches implements Batches {
     const maxSize = mostInBatch(job, handler.batch.maxSize, this.#survivors.get(job.kind) ?? 0);
     const afterDeath = isAfterDeath(job);
     const key = `${maxSize} ${afterDeath} ${job.kind}`;
-    const onDue = this.#options.onChange;
+    const onDue = this.#options.proceed;
     const gathering = this.#gatherings.get(key) ?? new Gathering({ handler, maxSize, afterDeath, onDue });
     this.#gatherings.set(key, gathering);
     return gathering;
@@ -184,7 +184,7 @@ export class GatheredBatches implements Batches {
     attempts: Set<Attempt>,
     untilMs = Number.POSITIVE_INFINITY,
   ): Promise<void> {
-    const { events, mayBegin, prefetch, onChange } = this.#options;
+    const { events, mayBegin, prefetch, proceed } = this.#options;
     const { lost, locked, refused } = await recordBatch(this.#options, [...attempts], this.#stopping.signal);
     for (const attempt of lost) this.#leave(attempts, attempt);
     for (const { job } of lost) events.emit('lost', { job });
@@ -199,12 +199,12 @@ export class GatheredBatches implements Batches {
       await this.#execute(handler, attempts);
       prefetch.note(performance.now() - startMs);
     }
-    onChange();
+    proceed();
   }
 
   #noteCalled(): void {
     this.#dangerous = false;
-    this.#options.onChange();
+    this.#options.proceed();
   }
 
   /** Resolves when the attempts of all jobs have ended, even if the handler goes on. */

@@ -49,7 +49,7 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
     groups: { tables: groupedTables(), limits: { concurrency } },
     gate: undefined,
     // All that claims ask of it.
-    attempts: () => ({ demand: demand(), run: undefined }) as Attempts,
+    attempts: () => ({ demand: demand(), mostPerGroup: undefined }) as Attempts,
   });
 }
 

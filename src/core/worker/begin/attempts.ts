@@ -56,22 +56,40 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
-    const { environment, runs = NO_RUNS } = options;
-    const given = { ...options, tables: environment.tables };
+    const { environment, runner, holder, events, retries, handlers, concurrency, gate } = options;
+    const { runs = NO_RUNS } = options;
     this.#runs = runs;
     this.#endings = new Endings(options, {
       onConcluded: (attempt, conclusion) => this.#noteConcluded(attempt, conclusion),
       onGivenBack: () => this.#announceChange(),
     });
-    this.#beginnings = new Beginnings(given);
-    const onChange = () => this.#proceed();
+    const recording = { runner, tables: environment.tables, holder, events, retries };
+    this.#beginnings = new Beginnings(recording);
     const [endings, beginnings, prefetch] = [this.#endings, this.#beginnings, this.#prefetch];
-    const parts = { ...given, runs, endings, beginnings, prefetch, onChange };
     const running = this.#running;
-    const batches = batchesOf({ ...parts, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
+    const batches = batchesOf({
+      ...recording,
+      handlers,
+      gate,
+      running,
+      endings,
+      prefetch,
+      mayBegin: () => this.#mayBegin && !this.#isCutOff,
+      proceed: () => this.#proceed(),
+    });
     this.#batches = batches;
-    this.#waiting = new Waiting({ ...parts, batches });
-    this.#demand = new Demand({ ...parts, batches, running, waiting: this.#waiting });
+    this.#waiting = new Waiting({ beginnings, batches, runs, gate });
+    const waiting = this.#waiting;
+    this.#demand = new Demand({
+      concurrency,
+      gate,
+      prefetch,
+      beginnings,
+      batches,
+      waiting,
+      running,
+      endings,
+    });
   }
 
   get size(): number {
@@ -97,7 +115,7 @@ export class Attempts {
   }
 
   /** How many jobs of a group to claim at once, where they run one after the other. */
-  get run(): number | undefined {
+  get mostPerGroup(): number | undefined {
     return this.#runs.areServed ? this.#prefetch.run() : undefined;
   }
 
@@ -183,7 +201,7 @@ export class Attempts {
   }
 
   /** The database answers again. */
-  goOn(): void {
+  resumeAfterOutage(): void {
     this.#proceed();
   }
 
@@ -294,7 +312,7 @@ export class Attempts {
     // While peers may have its job, the one behind it waits until that is known.
     if (!this.#runs.areServed || !this.#runs.goesOn(outcome) || this.#isCutOff) return;
     attempt.wentOn = true;
-    this.#goOn(attempt);
+    this.#releaseNext(attempt);
   }
 
   /** What stands behind it begins or is given back, unless it has begun at the end of the handler. */
@@ -302,14 +320,15 @@ export class Attempts {
     if (this.#runs.areServed) {
       const { wentOn } = attempt;
       if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));
-      else if (!wentOn) this.#goOn(attempt);
+      else if (!wentOn) this.#releaseNext(attempt);
       if (!wentOn) this.beginWaiting();
     }
     this.#announceChange();
   }
 
-  #goOn(attempt: Attempt): void {
-    this.#waiting.goOn(attempt);
+  /** The job behind this one may begin. */
+  #releaseNext(attempt: Attempt): void {
+    this.#waiting.releaseNext(attempt);
     if (!this.#mayBegin) this.#giveBack(this.#waiting.takeAll());
   }
 

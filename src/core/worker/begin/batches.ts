@@ -53,8 +53,8 @@ export interface BatchesOptions extends BeginningsOptions {
   readonly running: Set<Attempt>;
   readonly endings: Pick<Endings, 'conclude' | 'giveBack'>;
   readonly prefetch: Pick<Prefetch, 'note'>;
-  /** Called when a batch waits for a slot, or has left it. */
-  readonly onChange: () => void;
+  /** Called when a batch waits for a slot, or has left it: what can begin now begins. */
+  readonly proceed: () => void;
 }
 
 /** Those of a worker without batch handlers: each job has a slot of its own. */

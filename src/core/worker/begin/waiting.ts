@@ -77,7 +77,7 @@ export class Waiting {
   }
 
   /** Lets the one behind this attempt, if any, wait for a slot, first of all. */
-  goOn(attempt: Attempt): void {
+  releaseNext(attempt: Attempt): void {
     const { beginnings, runs } = this.#options;
     const next = runs.next(attempt);
     if (next === undefined) return;

@@ -28,10 +28,10 @@ const MAX_ERROR_PAUSE_MS = 5_000;
 export interface ClaimLoopOptions {
   readonly environment: AttemptEnvironment & { readonly workerId: number };
   /** Runs the claims, and what begins jobs. */
-  readonly claims: WorkerRunner;
-  readonly settlements: WorkerRunner;
+  readonly claimRunner: WorkerRunner;
+  readonly settleRunner: WorkerRunner;
   /** Runs what is seldom asked: what is still held, and what became of a job. */
-  readonly questions: Runner;
+  readonly questionRunner: Runner;
   /** Whether peers may take this worker for gone: until it has an answer, nothing is claimed or begins. */
   readonly isCutOff: () => boolean;
   readonly queue: string;
@@ -46,7 +46,10 @@ export interface ClaimLoopOptions {
   readonly gate: Gate | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
-  /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */
+  /**
+   * What wakes the loop when its queue is idle. Without one it is a drain: it ends when no job is due and
+   * none is held.
+   */
   readonly watch: Watch | undefined;
   readonly sweeper: Sweeper;
   readonly retries: Retries;
@@ -63,6 +66,8 @@ export interface ClaimLoopOptions {
  */
 export class ClaimLoop implements IdleQueue {
   readonly #options: ClaimLoopOptions;
+  /** Whether it ends when nothing is left to do. */
+  readonly #isDrain: boolean;
   readonly lanes: Lanes;
   readonly #tries: ClaimTries;
   readonly #claims: QueueClaims;
@@ -82,19 +87,20 @@ export class ClaimLoop implements IdleQueue {
   #leftOut = false;
   /** The loop rests until it is woken, or in a drain until its next poll. */
   #atRest = false;
-  #begun = false;
+  #hasSweptFirst = false;
   #mayClaim = false;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { sweeper, kinds, groups, gate, watch, pollIntervalMs } = options;
+    this.#isDrain = options.watch === undefined;
+    const { sweeper, kinds, groups, gate, pollIntervalMs } = options;
     this.#tries = this.#makeTries();
     // Claims of groups pass nothing over.
     this.lanes = new Lanes(this, sweeper, groups === undefined ? kinds : [], gate?.kinds);
     this.#groupClaims = this.#makeGroupClaims();
     this.#claims = this.#groupClaims ?? this.#makeClaims();
     this.#hotPolling = new HotPolling(pollIntervalMs);
-    this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
+    this.#pace = new Pace(this.#hotPolling, { untilEmpty: this.#isDrain, pollIntervalMs });
     this.attempts = this.#makeAttempts();
     gate?.serve(this.attempts, () => {
       this.#changes.signal();
@@ -167,7 +173,7 @@ export class ClaimLoop implements IdleQueue {
     this.#mayClaim = true;
     // What looked empty then is looked at again.
     if (!this.#bell.signalled) watch?.add(this, true);
-    if (watch !== undefined) await this.#bell.wait();
+    if (!this.#isDrain) await this.#bell.wait();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
       try {
@@ -176,7 +182,7 @@ export class ClaimLoop implements IdleQueue {
         const { demand } = this.#claims;
         if (demand <= 0) {
           // A drain does not wait for the end of a pause.
-          if (watch === undefined && this.attempts.paused && this.attempts.size === 0) return total;
+          if (this.#isDrain && this.attempts.paused && this.attempts.size === 0) return total;
           await this.#changes.wait(this.holdings.releaseInMs);
           continue;
         }
@@ -210,8 +216,8 @@ export class ClaimLoop implements IdleQueue {
   }
 
   /** The database answers again: what has waited for that begins. */
-  goOn(): void {
-    this.attempts.goOn();
+  resumeAfterOutage(): void {
+    this.attempts.resumeAfterOutage();
     this.#changes.signal();
   }
 
@@ -253,7 +259,7 @@ export class ClaimLoop implements IdleQueue {
     this.attempts.add(jobs);
     gate?.noteClaim(answer);
     // A drain waits for nothing that is not due.
-    if (this.#options.watch === undefined && next !== 'claim') this.attempts.flush();
+    if (this.#isDrain && next !== 'claim') this.attempts.flush();
     // Claimed while peers took this worker for gone: other workers may hold them by now.
     if (wasGone && claimed > 0) await this.holdings.endLost();
     if (quietly && !among && claimed === 0) this.#announceIdle();
@@ -269,7 +275,7 @@ export class ClaimLoop implements IdleQueue {
       this.#groupClaims?.seekFreed();
       if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew, releaseInMs);
-    else if (this.#options.watch === undefined) await this.#rest(false, next.ms);
+    else if (this.#isDrain) await this.#rest(false, next.ms);
     else await this.#bell.wait(Math.min(next.ms, releaseInMs));
   }
 
@@ -290,8 +296,8 @@ export class ClaimLoop implements IdleQueue {
 
   /** No claim sees what was held by workers that died before this one began. */
   #sweepFirst(): void {
-    if (this.#begun) return;
-    this.#begun = true;
+    if (this.#hasSweptFirst) return;
+    this.#hasSweptFirst = true;
     this.lanes.sweepFirst();
   }
 
@@ -317,10 +323,10 @@ export class ClaimLoop implements IdleQueue {
   }
 
   #makeGroupClaims(): GroupClaims | undefined {
-    const { environment, claims, groups } = this.#options;
+    const { environment, claimRunner, groups } = this.#options;
     return groups?.claims({
       ...this.#options,
-      runner: claims,
+      runner: claimRunner,
       workerId: environment.workerId,
       attempts: () => this.attempts,
       tries: this.#tries,
@@ -328,10 +334,10 @@ export class ClaimLoop implements IdleQueue {
   }
 
   #makeClaims(): Claims {
-    const { environment, claims, queue, gate } = this.#options;
+    const { environment, claimRunner, queue, gate } = this.#options;
     return new Claims({
       ...environment,
-      runner: claims,
+      runner: claimRunner,
       queue,
       lanes: this.lanes.all,
       withCosts: gate?.countsCosts,
@@ -341,17 +347,17 @@ export class ClaimLoop implements IdleQueue {
 
   /** What becomes of the jobs that it claims. */
   #makeAttempts(): Attempts {
-    const { environment, claims, settlements, questions, groups, watch } = this.#options;
+    const { environment, claimRunner, settleRunner, questionRunner, groups, watch } = this.#options;
     const holder = this.#holder;
     return new Attempts({
       ...this.#options,
-      runner: claims,
+      runner: claimRunner,
       runs: groups?.runs,
-      handlerHolds: groups?.handlerHolds({ ...this.#options, db: questions, holder }),
+      handlerHolds: groups?.handlerHolds({ ...this.#options, db: questionRunner, holder }),
       // A drain has to end.
-      persistent: watch !== undefined,
+      persistent: !this.#isDrain,
       holder,
-      settler: new Settler({ ...this.#options, ...environment, db: settlements, holder }),
+      settler: new Settler({ ...this.#options, ...environment, db: settleRunner, holder }),
       onChange: () => {
         this.#changes.signal();
         this.#lookAfterLast();
@@ -365,11 +371,11 @@ export class ClaimLoop implements IdleQueue {
   }
 
   #makeHoldings(): Holdings {
-    const { environment, questions } = this.#options;
+    const { environment, questionRunner } = this.#options;
     return new Holdings({
       ...this.#options,
       ...environment,
-      db: questions,
+      db: questionRunner,
       holder: this.#holder,
       attempts: this.attempts,
       onDue: () => {

@@ -11,7 +11,7 @@ export interface EndingsOptions
   extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onLeftover' | 'onConcluded'> {
   readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   /** Runs what is asked about jobs that a handler may have ended. */
-  readonly questions: Runner;
+  readonly questionRunner: Runner;
   readonly holder: Holder;
   /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
   readonly persistent: boolean;
@@ -29,11 +29,11 @@ export class Endings {
     options: EndingsOptions,
     told: Pick<ConcludeOptions, 'onConcluded'> & { onGivenBack: () => void },
   ) {
-    const { environment, questions, holder } = options;
+    const { environment, questionRunner, holder } = options;
     const { tables } = environment;
     this.#conclude = {
       ...options,
-      fates: new Fates({ db: questions, tables, queue: holder.queue }),
+      fates: new Fates({ db: questionRunner, tables, queue: holder.queue }),
       leave: this.#leaving.signal,
       onLeftover: (attempt) => this.#leftovers.add(attempt),
       onConcluded: (attempt, conclusion) => {

@@ -101,7 +101,7 @@ export class ClaimsByTurns implements GroupClaims {
       queue,
       kinds,
       workerId,
-      limits: { ...limits, run: attempts().run },
+      limits: { ...limits, run: attempts().mostPerGroup },
       rooms,
       newGroups: this.#newGroups,
       withCosts: this.#options.gate?.countsCosts,
