@@ -119,7 +119,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
         keepResult,
       };
     case 'failed': {
-      const error = { ...describeError(verdict.error, attempt), ...begun(facts) };
+      const error = { ...describeError(verdict.error, attempt), ...startOf(facts) };
       if (isNonRetryable(verdict.error) || attempt >= facts.maxAttempts) {
         return { type: 'finish', state: 'discarded', output: null, error, keepResult: true };
       }
@@ -146,7 +146,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
         type: 'finish',
         state: 'cancelled',
         output: null,
-        error: { ...cancellation(attempt, verdict.reason), ...begun(facts) },
+        error: { ...cancellation(attempt, verdict.reason), ...startOf(facts) },
         keepResult: true,
       };
     case 'interrupted':
@@ -164,8 +164,8 @@ function inTime<T extends number | null>(delayMs: T, { untilDeadlineMs }: Attemp
   return Math.min(delayMs ?? Number.POSITIVE_INFINITY, Math.max(0, Math.ceil(untilDeadlineMs)));
 }
 
-/** In an error as it is stored. */
-function begun({ timing }: AttemptFacts): Pick<ErrorRecord, 'startedAt'> {
+/** When the attempt began, in an error as it is stored. */
+function startOf({ timing }: AttemptFacts): Pick<ErrorRecord, 'startedAt'> {
   const beganAt = timing?.beganAt;
   return beganAt === undefined ? {} : { startedAt: beganAt.toISOString() };
 }

@@ -50,7 +50,7 @@ export interface ClaimShape {
   /** Whether a band ends somewhere. */
   readonly split: boolean;
   readonly beginning: 'all' | 'first' | 'unless later';
-  /** Whether all of its kinds are: then no job's is asked for. */
+  /** Whether all kinds are proven: then the SQL does not test each job's kind. */
   readonly proven: boolean;
   readonly fromGoneWorkers: boolean;
   readonly heedPauses: boolean;
@@ -61,7 +61,7 @@ export interface ClaimShape {
 /** What a claim fills in. */
 export interface ClaimValues {
   readonly queue: string;
-  /** As JSON, as those that are proven. */
+  /** A JSON array, like `provenKinds`. */
   readonly kinds: string;
   readonly workerId: number | null;
   readonly limit: number;

@@ -71,7 +71,7 @@ export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
   return jobs.reduce((bytes, { payloadBytes }) => bytes + payloadBytes, 0) < MAX_CLAIM_BYTES;
 }
 
-/** By what the text depends on. */
+/** Kept statements, by jobs table and then by the claim's shape. */
 const kept = new WeakMap<QueueTables['queueJobs'], Map<string, KeptStatement<ClaimValues>>>();
 
 /**

@@ -30,7 +30,10 @@ export interface ClaimsOptions {
   readonly tries?: ClaimTries | undefined;
 }
 
-/** A table that has grown stays large, unless a vacuum finds its end empty. */
+/**
+ * How long a table that was found too large is not tested again. One that has grown stays large, unless a
+ * vacuum finds its end empty.
+ */
 const LARGE_MS = 10_000;
 
 /** What one claim has brought. */

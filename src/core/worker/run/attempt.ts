@@ -59,6 +59,7 @@ export class Attempt {
   #reject: ((reason: Error) => void) | undefined;
   /** By the process's clock. */
   #beganMs: number | undefined;
+  /** The worker no longer waits for the handler. */
   #ended = false;
   #interrupted = false;
   /** Until when its job waits, once the handler does; `null`: without a limit of time. */
@@ -68,6 +69,7 @@ export class Attempt {
   #hasProgressed = false;
   #hasReturned = false;
   #cancelReason: string | undefined;
+  /** The outcome is decided. */
   #over = false;
   #completion: Completion | undefined;
   /**

@@ -48,9 +48,9 @@ function isLate({ untilDeadlineMs }: Attempt): boolean {
 
 function runJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
   const late = isLate(attempt);
-  // Only a handler with steps may have something to undo.
-  const hasSteps = attempt.environment.added !== undefined && attempt.handler.batch === undefined;
-  if (late && !hasSteps) return { type: 'failed', error: attempt.deadlineError };
+  // A handler with an added context may have work to take back, so it is called although it is late.
+  const hasAddedContext = attempt.environment.added !== undefined && attempt.handler.batch === undefined;
+  if (late && !hasAddedContext) return { type: 'failed', error: attempt.deadlineError };
   attempt.begin();
   if (late) attempt.expire();
   // Outside of the context of the handler, as all that goes on after it.

@@ -2,7 +2,7 @@ import type { Transition, Verdict } from '../../job/transition.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import type { Attempt } from '../run/attempt.ts';
 import type { AttemptEnd, EndedAttempt } from '../run/ended-attempt.ts';
-import type { SettleResult } from './settlement.ts';
+import { isCancelledInstead, type SettleResult } from './settlement.ts';
 
 /** What became of a settlement, or that the handler's own transaction has ended the job. */
 export type EndResult = SettleResult | 'completed by handler';
@@ -30,7 +30,7 @@ export function announce(
     events.emit('completed', { job, durationMs });
     return;
   }
-  if (typeof settled === 'object') {
+  if (isCancelledInstead(settled)) {
     if (verdict.type === 'failed')
       events.emit('failed', { job, error: verdict.error, retryInMs: undefined, durationMs });
     events.emit('cancelled', { job, reason: settled.cancelled, durationMs });
@@ -71,7 +71,7 @@ export function endedOf({ job, began, beganAt }: Attempt, end: WrittenEnd): Ende
 function endedAs({ verdict, transition, settled }: WrittenEnd): AttemptEnd {
   if (settled === 'lost') return 'lost';
   if (settled === 'completed by handler') return 'completed';
-  if (typeof settled === 'object') return 'cancelled';
+  if (isCancelledInstead(settled)) return 'cancelled';
   if (verdict.type === 'waiting') return 'snoozed';
   if (verdict.type !== 'failed') return verdict.type;
   return transition.type === 'reschedule' ? 'retried' : 'discarded';

@@ -14,7 +14,7 @@ import {
 } from './after-complete.ts';
 import { announce, type EndResult, endedOf } from './announce.ts';
 import type { HandlerHolds } from './handler-holds.ts';
-import type { SettlementListener } from './settlement.ts';
+import { isCancelledInstead, type SettlementListener } from './settlement.ts';
 import { transitionOf } from './transition-of.ts';
 
 export interface ConcludeOptions extends AfterCompleteOptions {
@@ -122,8 +122,7 @@ async function endHandlerHold(handlerHolds: HandlerHolds, { completeRan, job }: 
 }
 
 function conclusionOf(settled: EndResult, transition: Transition): Conclusion {
-  // Cancelled, although it was to be put back.
-  if (settled === 'completed by handler' || typeof settled === 'object') return 'over';
+  if (settled === 'completed by handler' || isCancelledInstead(settled)) return 'over';
   if (settled !== 'written') return 'unknown';
   return transition.type === 'finish' && transition.state !== 'discarded' ? 'over' : 'not over';
 }
@@ -230,7 +229,7 @@ function noteSettled(
 
 /** Whether the job has left the queue, whatever its end. */
 function hasEnded(settled: EndResult, { type }: Transition): boolean {
-  if (settled === 'completed by handler' || typeof settled === 'object') return true;
+  if (settled === 'completed by handler' || isCancelledInstead(settled)) return true;
   return settled === 'written' && type === 'finish';
 }
 

@@ -11,7 +11,17 @@ export interface Settlement<TTransition extends Transition = Transition> {
  * What became of a settlement: it took effect; the job was no longer held under this fence; the job was put
  * back but has ended as cancelled, since its end was requested; or the worker gave up before it knew.
  */
-export type SettleResult = 'written' | 'lost' | { readonly cancelled: string } | 'abandoned';
+export type SettleResult = 'written' | 'lost' | CancelledInstead | 'abandoned';
+
+/** A job that was put back has ended as cancelled: for what reason. */
+export interface CancelledInstead {
+  readonly cancelled: string;
+}
+
+/** Whether the job has ended as cancelled, although it was to be put back. */
+export function isCancelledInstead(settled: SettleResult | string): settled is CancelledInstead {
+  return typeof settled === 'object';
+}
 
 /** Waits for the result of a settlement; exactly one of the two is called, once. */
 export interface SettlementListener {

@@ -10,7 +10,13 @@ import { faultPoint } from '../../sql/fault-point.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { RowLocks } from '../../sql/row-locks.ts';
 import type { WorkerEmitter } from '../base/events.ts';
-import { isFinish, isPark, isReschedule, type PendingSettlement } from './settlement.ts';
+import {
+  type CancelledInstead,
+  isFinish,
+  isPark,
+  isReschedule,
+  type PendingSettlement,
+} from './settlement.ts';
 import { whatBecame } from './what-became.ts';
 
 export interface WriteSettlementsOptions {
@@ -136,17 +142,17 @@ async function fatesOf(
 async function endUnwanted(
   { db, tables, holder, events, giveUp }: WriteSettlementsOptions,
   { id, transition }: PendingSettlement,
-  message: string,
-): Promise<'written' | { readonly cancelled: string }> {
+  cancelReason: string,
+): Promise<'written' | CancelledInstead> {
   if (giveUp.aborted) return 'written';
   const attempt = transition.type === 'finish' ? 0 : transition.attempt;
-  const reason = cancellation(attempt, message);
+  const error = cancellation(attempt, cancelReason);
   try {
-    const ended = await cancelJob(db, tables, { id, queue: holder.queue, reason });
-    return ended ? { cancelled: message } : 'written';
-  } catch (error) {
+    const ended = await cancelJob(db, tables, { id, queue: holder.queue, reason: error });
+    return ended ? { cancelled: cancelReason } : 'written';
+  } catch (refusal) {
     // Not the batch's failure: its jobs are put back.
-    events.emit('error', { error, during: `cancelling job ${id} of '${holder.queue}'` });
+    events.emit('error', { error: refusal, during: `cancelling job ${id} of '${holder.queue}'` });
     return 'written';
   }
 }

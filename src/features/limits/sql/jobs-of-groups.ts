@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { MAX_CLAIM_BYTES } from '../../../core/sql/claim-statement.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
 import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
@@ -8,8 +9,6 @@ import type { GroupClaim } from './group-claim.ts';
 import type { GroupTables } from './grouping.ts';
 import { rateFreeAt, rateWith } from './rate-used.ts';
 
-/** As in `claimJobs`: it stops at the job that takes it above this. */
-const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
 /** How many locked jobs a group's claim looks past. */
 const LOOK_PAST = 100;
 
