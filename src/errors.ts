@@ -190,12 +190,10 @@ export class MissingMigrationError extends QueueError {
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.MissingMigrationError');
   /** @param entries what the app's schema must export beside the tables of the queue itself */
   constructor(what: string, options?: ErrorOptions, ...entries: readonly (string | undefined)[]) {
-    const lines = ['drizzle-queue/schema', ...entries].flatMap((entry) =>
-      entry === undefined ? [] : `\`export * from '${entry}'\``,
-    );
+    const lines = ['drizzle-queue/schema', ...entries.filter((entry) => entry !== undefined)];
     super(
       `${what}. Run \`npx drizzle-kit generate && npx drizzle-kit migrate\` ` +
-        `(your Drizzle schema must contain ${lines.join(' and ')})`,
+        `(your Drizzle schema must contain \`export * from '${lines.join("'` and `export * from '")}'\`)`,
       options,
     );
   }

@@ -12,7 +12,7 @@ export interface EndUnclaimed {
 
 /**
  * Ends jobs of one queue as cancelled that were asked to end and that no worker holds, each for the reason in
- * its row, as `queue.cancel` would. Returns the batches of which they are members.
+ * its row, as `queue.cancel` would. Returns how many, and the batches of which they were members.
  *
  * **Under concurrency.** It waits for no lock. A claim that came first ends the job itself. A redrive of the
  * flow that came first has taken the request back.
@@ -21,9 +21,10 @@ export async function endUnclaimed(
   db: Runner,
   tables: TablesOfBatches,
   end: EndUnclaimed,
-): Promise<number[]> {
+): Promise<{ readonly jobs: number; readonly batchIds: readonly number[] }> {
   const rows = await queryRows(db, tables, endUnclaimedQuery(tables, end), { entry: BATCHES_ENTRY });
-  return [...new Set(rows.flatMap(({ batch_id }) => (batch_id === null ? [] : Number(batch_id))))];
+  const batchIds = rows.flatMap((row) => (row.batch_id === null ? [] : Number(row.batch_id)));
+  return { jobs: rows.length, batchIds };
 }
 
 /** @endsHold of jobs that were asked to end */

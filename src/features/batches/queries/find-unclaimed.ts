@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { idsByQueue } from '../sql/ids-by-queue.ts';
 
 /** For how long a job that is to end may wait for the claim that ends it. */
 const PATIENCE_MS = 10_000;
@@ -23,13 +24,7 @@ export async function findUnclaimed(
   unwanted: readonly number[],
 ): Promise<Map<string, number[]>> {
   const query = findUnclaimedQuery(tables, batchIds, unwanted);
-  const found = new Map<string, number[]>();
-  for (const { queue, id } of await queryRows(db, tables, query, { entry: BATCHES_ENTRY })) {
-    const ids = found.get(String(queue)) ?? [];
-    ids.push(Number(id));
-    found.set(String(queue), ids);
-  }
-  return found;
+  return idsByQueue(await queryRows(db, tables, query, { entry: BATCHES_ENTRY }));
 }
 
 /** @crossesQueues finds members and waiting jobs of batches, which may be in any queue */

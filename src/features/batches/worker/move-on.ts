@@ -2,7 +2,9 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { QueueError } from '../../../errors.ts';
 import { endMembers } from '../queries/end-members.ts';
+import { endUnclaimed } from '../queries/end-unclaimed.ts';
 import { findMembers } from '../queries/find-members.ts';
+import { findUnclaimed } from '../queries/find-unclaimed.ts';
 import { findUnwoken, MOST_UNWOKEN } from '../queries/find-unwoken.ts';
 import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
 import { wakeWaiters } from '../queries/wake-waiters.ts';
@@ -55,6 +57,34 @@ export async function endAllMembers(
     if (refusals.length > 0) throw refusals[0];
     return queues;
   }
+}
+
+/**
+ * Ends jobs that were asked to end with these batches and that no claim has taken, as in a paused queue.
+ * Returns the batches of which they were members, and what the database says of rows that refuse it.
+ *
+ * @param unwanted those of the batches whose members are to end
+ */
+export async function endUnclaimedJobs(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  unwanted: readonly number[],
+): Promise<{ readonly batchIds: ReadonlySet<number>; readonly refusals: readonly unknown[] }> {
+  const ended = new Set<number>();
+  const refusals: unknown[] = [];
+  for (const [queue, ids] of await findUnclaimed(db, tables, batchIds, unwanted)) {
+    await inHalves(
+      ids,
+      async (half) => {
+        const { jobs, batchIds } = await endUnclaimed(db, tables, { queue, ids: half });
+        for (const id of batchIds) ended.add(id);
+        return jobs;
+      },
+      (error) => refusals.push(error),
+    );
+  }
+  return { batchIds: ended, refusals };
 }
 
 /**

@@ -5,12 +5,10 @@ import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { countBatch } from '../queries/count-batch.ts';
 import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
-import { endUnclaimed } from '../queries/end-unclaimed.ts';
 import { findOpenBatches } from '../queries/find-open-batches.ts';
-import { findUnclaimed } from '../queries/find-unclaimed.ts';
 import { tallyMissing } from '../queries/tally-missing.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
-import { endAllMembers, wakeAllWaiters } from './move-on.ts';
+import { endAllMembers, endUnclaimedJobs, wakeAllWaiters } from './move-on.ts';
 
 const FIRST_WITHIN_MS = 10_000;
 /** Between two rounds through the batches. */
@@ -22,8 +20,8 @@ const RECOUNTING = 'counting batches anew';
 
 /**
  * Looks after batches once a minute. It recounts the open ones, since members may be gone without a tally. It
- * asks again for the end of members that were locked, makes due what a fold could not, and deletes batches
- * that are no longer needed.
+ * asks again for the end of members that were locked, ends what no claim takes, makes due what a fold could
+ * not, and deletes batches that are no longer needed.
  */
 export class Recounting implements BackgroundPart {
   readonly #db: Runner;
@@ -68,9 +66,11 @@ export class Recounting implements BackgroundPart {
         if (members.missing > 0) this.#fold(id);
       }
       await endAllMembers(db, tables, unwanted, channel);
-      await this.#endUnclaimed(all, unwanted);
+      const unclaimed = await endUnclaimedJobs(db, tables, all, unwanted);
+      for (const id of unclaimed.batchIds) this.#fold(id);
       const { refusals } = await wakeAllWaiters(db, tables, all, channel);
-      for (const error of refusals) this.#events.emit('error', { error, during: RECOUNTING });
+      for (const error of [...unclaimed.refusals, ...refusals])
+        this.#events.emit('error', { error, during: RECOUNTING });
       await deleteLeftBatches(db, tables, { after, until: last });
       this.#after = last ?? 0;
       if (last === undefined) return ROUND_EVERY_MS;
@@ -78,13 +78,6 @@ export class Recounting implements BackgroundPart {
     } catch (error) {
       this.#events.emit('error', { error, during: RECOUNTING });
       return ROUND_EVERY_MS;
-    }
-  }
-  /** No claim may take them: their queue is paused, for example. */
-  async #endUnclaimed(batchIds: readonly number[], unwanted: readonly number[]): Promise<void> {
-    const [db, tables] = [this.#db, this.#tables];
-    for (const [queue, ids] of await findUnclaimed(db, tables, batchIds, unwanted)) {
-      for (const id of await endUnclaimed(db, tables, { queue, ids })) this.#fold(id);
     }
   }
 }
