@@ -161,8 +161,11 @@ export class BatchError extends QueueError {
     if (!(failures instanceof Map) || failures.size === 0) {
       throw new TypeError('BatchError takes a Map of at least one error by the id of its job (job.id)');
     }
-    const jobs = failures.size === 1 ? 'job' : 'jobs';
-    super(`${failures.size} ${jobs} of a batch failed: ${[...failures.keys()].join(', ')}`, options);
+    const { size } = failures;
+    super(
+      `${size} job${size === 1 ? '' : 's'} of a batch failed: ${[...failures.keys()].join(', ')}`,
+      options,
+    );
     this.failures = new Map(failures);
   }
 }
@@ -190,7 +193,7 @@ export class MissingMigrationError extends QueueError {
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.MissingMigrationError');
   /** @param entries what the app's schema must export beside the tables of the queue itself */
   constructor(what: string, options?: ErrorOptions, ...entries: readonly (string | undefined)[]) {
-    const lines = ['drizzle-queue/schema', ...entries.filter((entry) => entry !== undefined)];
+    const lines = ['drizzle-queue/schema', ...entries.filter(Boolean)];
     super(
       `${what}. Run \`npx drizzle-kit generate && npx drizzle-kit migrate\` ` +
         `(your Drizzle schema must contain \`export * from '${lines.join("'` and `export * from '")}'\`)`,

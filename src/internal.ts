@@ -24,7 +24,7 @@ export {
   MAX_UNIQUE_KEY_BYTES,
 } from './core/job/limits.ts';
 export { shown } from './core/job/shown.ts';
-export { HALF_SURROGATE } from './core/job/stored-json.ts';
+export { unstorableIn } from './core/job/stored-json.ts';
 export { asyncContext, processName } from './core/runtime.ts';
 export { sleep } from './core/time/sleep.ts';
 

@@ -105,7 +105,7 @@ describe.skipIf(WITHOUT_REDIS !== undefined)('BullMQ on Redis', () => {
     expect(leftJobs.map(({ id, why, message }) => [id, why, message])).toEqual([
       ['1', 'unfit', 'Its data or its options are not JSON'],
       ['2', 'unfit', 'Its data or its options are not JSON'],
-      ['a\0b', 'unfit', 'Its id must not contain a NUL character: Postgres cannot keep it'],
+      ['a\0b', 'unfit', 'Its id must not contain a NUL character (\\u0000), which Postgres cannot keep'],
     ]);
     expect(await client.call('LRANGE', key('wait'), 0, -1)).toEqual(['a\0b', '2', '1']);
   });

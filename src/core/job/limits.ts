@@ -1,5 +1,5 @@
 import { shown } from './shown.ts';
-import { HALF_SURROGATE } from './stored-json.ts';
+import { unstorableIn } from './stored-json.ts';
 
 /**
  * The limits of a job's settings, and their checks. The database would refuse most bad values too, but with
@@ -74,12 +74,8 @@ export function checkObject<T extends object>(what: string, value: T): T {
 
 /** @throws TypeError unless Postgres can keep the text */
 export function checkStorable(what: string, text: string): string {
-  if (text.includes('\0')) {
-    throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
-  }
-  if (HALF_SURROGATE.test(text)) {
-    throw new TypeError(`${what} must not contain half of a surrogate pair: it is not Unicode text`);
-  }
+  const found = unstorableIn(text);
+  if (found) throw new TypeError(`${what} must not contain ${found}`);
   return text;
 }
 

@@ -136,11 +136,15 @@ function lastOf(path: readonly (string | number)[]): string {
 /** Half of a surrogate pair: valid in a JavaScript text, but not in Postgres. */
 export const HALF_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
+/** What of a text Postgres cannot keep; `undefined`: it keeps all of it. */
+export function unstorableIn(text: string): string | undefined {
+  if (text.includes('\0')) return 'a NUL character (\\u0000), which Postgres cannot keep';
+  return HALF_SURROGATE.test(text) ? 'half of a surrogate pair, which is not Unicode text' : undefined;
+}
+
 function checkText(text: string, path: readonly (string | number)[]): void {
-  if (text.includes('\0')) refuse('contains a NUL character (\\u0000), which Postgres cannot keep', path);
-  if (HALF_SURROGATE.test(text)) {
-    refuse('contains half of a surrogate pair, which is not Unicode text', path);
-  }
+  const found = unstorableIn(text);
+  if (found) refuse(`contains ${found}`, path);
 }
 
 function refuse(message: string, path: readonly (string | number)[]): never {

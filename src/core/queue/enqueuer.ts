@@ -17,12 +17,7 @@ import { checkExecutor, checkOpen, checkTransaction, type Executor } from '../sq
 import { enqueueMany, enqueueOne } from './enqueue/enqueue.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue/enqueue-arguments.ts';
 import type { EnqueueSettings } from './enqueue/enqueue-around.ts';
-import {
-  type EnqueueFromArguments,
-  enqueueFrom,
-  type SelectedRow,
-  type SelectOf,
-} from './enqueue/enqueue-from.ts';
+import type { EnqueueFromArguments, SelectedRow, SelectOf } from './enqueue/enqueue-from.ts';
 import type { EnqueueResult, LimitedEnqueueResult } from './enqueue/enqueue-jobs.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue/enqueue-query.ts';
 import { rememberSettings } from './enqueue/settings-of.ts';
@@ -159,6 +154,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns, TDb extends Executor
   ): Promise<{ enqueued: number; duplicates: number }> {
     this.#check('enqueueFrom', db);
     checkDefinition('enqueueFrom', job);
+    const { enqueueFrom } = await import('./enqueue/enqueue-from.ts'); // Most apps do not load it.
     return await enqueueFrom(db, this.#settings, job, select, options);
   }
 

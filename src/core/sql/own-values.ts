@@ -109,27 +109,27 @@ export function valueOrDefault({ column }: OwnColumn, value: unknown): unknown {
 
 /** @throws TypeError | RangeError when the value does not fit the column */
 export function textOf(own: OwnColumn, value: unknown, what: string): string | null {
-  const { key, values, column } = own;
+  const { values, column } = own;
+  const named = `${what}: ${own.key}`;
   if (value === null) {
-    if (column.notNull) throw new TypeError(`${what}: ${key} must not be null: its column is NOT NULL`);
+    if (column.notNull) throw new TypeError(`${named} must not be null: its column is NOT NULL`);
     return null;
   }
   switch (values) {
     case 'date':
-      return checkDate(`${what}: ${key}`, toDate(value)).toISOString();
+      return checkDate(named, toDate(value)).toISOString();
     case 'json':
-      return jsonOf(value, `${what}: ${key}`);
+      return jsonOf(value, named);
     case 'custom':
-      return checkStorable(`${what}: ${key}`, String(column.mapToDriverValue(value)));
+      return checkStorable(named, String(column.mapToDriverValue(value)));
     case 'text':
-      if (typeof value !== 'string')
-        throw new TypeError(`${what}: ${key} must be a string, got ${typeof value}`);
-      return checkStorable(`${what}: ${key}`, value);
+      if (typeof value !== 'string') throw new TypeError(`${named} must be a string, got ${typeof value}`);
+      return checkStorable(named, value);
     case 'number':
     case 'bigint':
     case 'boolean':
       if (typeof value === values) return String(value);
-      throw new TypeError(`${what}: ${key} must be a ${values}, got ${typeof value}`);
+      throw new TypeError(`${named} must be a ${values}, got ${typeof value}`);
   }
 }
 

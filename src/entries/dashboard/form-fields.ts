@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { HALF_SURROGATE, MAX_NAME_BYTES } from '../../internal.ts';
+import { MAX_NAME_BYTES, unstorableIn } from '../../internal.ts';
 
 /** What a form sent. */
 export type Fields = Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export async function fieldsOf(c: Context): Promise<Fields | undefined> {
   const body = await textUpTo(c.req.raw, MAX_FORM);
   if (body === undefined) return undefined;
   const fields = Object.fromEntries(new URLSearchParams(body));
-  const bad = Object.values(fields).some((value) => value.includes('\0') || HALF_SURROGATE.test(value));
+  const bad = Object.values(fields).some((value) => unstorableIn(value) !== undefined);
   return bad ? undefined : fields;
 }
 
@@ -55,6 +55,6 @@ export function timeOf(ms: number): Date {
 
 /** A name that a form or a URL sent, as PostgreSQL can keep one; `undefined` for anything else. */
 export function nameIn(text: string | undefined): string | undefined {
-  if (text === undefined || text === '' || text.includes('\0') || HALF_SURROGATE.test(text)) return undefined;
+  if (text === undefined || text === '' || unstorableIn(text) !== undefined) return undefined;
   return new TextEncoder().encode(text).byteLength <= MAX_NAME_BYTES ? text : undefined;
 }

@@ -1,5 +1,5 @@
 import type { JobState } from '../../index.ts';
-import { HALF_SURROGATE, type JobSearch, type OwnColumn, type OwnWanted, ownWanted } from '../../internal.ts';
+import { type JobSearch, type OwnColumn, type OwnWanted, ownWanted, unstorableIn } from '../../internal.ts';
 
 export const STATES: readonly (JobState | 'retrying')[] = [
   'due',
@@ -82,7 +82,7 @@ export function filterOf(
   const payload: string[][] = [];
   const wanted: OwnWanted[] = [];
   if (text.length > MAX_FILTER) problems.push(`The filter is longer than ${MAX_FILTER} characters.`);
-  if (text.includes('\0') || HALF_SURROGATE.test(text))
+  if (unstorableIn(text) !== undefined)
     problems.push('The filter contains a character that PostgreSQL cannot keep.');
   const words = problems.length > 0 ? [] : wordsOf(text);
   const isRedacted = (value: SoughtValue) => {

@@ -23,13 +23,13 @@ export interface EnqueueSettings {
   readonly requireTransaction: boolean;
 }
 
-const NAME = 'around.enqueue';
+export const NAME = 'around.enqueue';
 
 /**
  * Inserts jobs inside `around.enqueue`, with the metadata that it leaves them. See `enqueueJobs`.
  *
  * @param entries the jobs' payloads as the enqueue was given them, in the order of the jobs
- * @param insertAll what inserts them, if not `enqueueJobs`
+ * @param insertAll what inserts those that have no rule
  * @throws TypeError when a job has a group or a cost that its queue does not take: see `inGroup`
  */
 export async function insertAround(
@@ -37,15 +37,11 @@ export async function insertAround(
   settings: EnqueueSettings,
   checked: readonly NewJob[],
   entries: readonly { readonly payload?: unknown }[],
-  insertAll?: Insert,
+  insertAll: Insert = (db, jobs) => enqueueJobs(db, settings.tables, jobs, settings.wakeUps),
 ): Promise<LimitedEnqueueResult[]> {
-  const { tables, wakeUps, around, maxPayloadBytes } = settings;
+  const { tables, around, maxPayloadBytes } = settings;
   const jobs = inGroups(tables, checked);
-  const insert: Insert =
-    insertAll ??
-    (jobs.some(hasRule)
-      ? await insertByRule(settings, jobs)
-      : (db, jobs) => enqueueJobs(db, tables, jobs, wakeUps));
+  const insert = jobs.some(hasRule) ? await insertByRule(settings, jobs) : insertAll;
   if (around === undefined || jobs.length === 0) return await insert(db, jobs);
   const shown = jobs.map((job, at) => jobToEnqueue(job, entries[at]?.payload));
   let enqueued: LimitedEnqueueResult[] = [];
@@ -83,27 +79,6 @@ export async function insertOneAround(
   const [enqueued] = await insertAround(db, settings, [job], [{ payload }]);
   if (enqueued === undefined) throw new QueueError('The insert returned no row');
   return enqueued;
-}
-
-/** Inserts the rows of a select inside `around.enqueue`, as one job that stands for all of them. */
-export async function insertFromAround<T>(
-  around: NonNullable<Around['enqueue']>,
-  job: Pick<JobToEnqueue, 'kind' | 'queue' | 'priority' | 'metadata'>,
-  insert: (metadata: Readonly<Record<string, unknown>>) => Promise<T>,
-): Promise<T> {
-  const shown = Object.freeze({ ...job, uniqueKey: null, payload: undefined });
-  let answer: { readonly value: T } | undefined;
-  await goAround({
-    name: NAME,
-    around,
-    argument: Object.freeze([shown]),
-    step: async () => {
-      answer = { value: await insert(shown.metadata) };
-      return undefined;
-    },
-  });
-  if (answer === undefined) throw new QueueError('The insert did not answer');
-  return answer.value;
 }
 
 /**

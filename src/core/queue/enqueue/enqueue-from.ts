@@ -1,4 +1,5 @@
 import { Column, is, SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { QueueError } from '../../../errors.ts';
 import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
 import { ENQUEUE_OPTIONS } from '../../job/enqueue-options.ts';
 import { checkOptions } from '../../job/known-options.ts';
@@ -23,7 +24,8 @@ import { hasCosts, notGrouped } from '../../sql/grouped-jobs.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../../sql/own-values.ts';
 import { groupsIn } from '../../sql/statement-context.ts';
 import type { WakeUp } from '../../sql/wake-up.ts';
-import { type EnqueueSettings, insertFromAround } from './enqueue-around.ts';
+import { type Around, goAround, type JobToEnqueue } from './around.ts';
+import { type EnqueueSettings, NAME } from './enqueue-around.ts';
 
 /** A Drizzle select whose rows are `TRow`, such as `db.select({ orderId: orders.id }).from(orders)`. */
 export interface SelectOf<TRow> extends PromiseLike<TRow[]> {
@@ -246,4 +248,25 @@ function objectOf(fields: Readonly<Record<string, unknown>>, values: object, wha
     objects.push(sql`jsonb_build_object(${sql.join(pairs.slice(from, from + 50), sql`, `)})`);
   }
   return objects.length === 1 ? sql`${objects[0]}` : sql`(${sql.join(objects, sql` || `)})`;
+}
+
+/** Inserts the rows of a select inside `around.enqueue`, as one job that stands for all of them. */
+async function insertFromAround<T>(
+  around: NonNullable<Around['enqueue']>,
+  job: Pick<JobToEnqueue, 'kind' | 'queue' | 'priority' | 'metadata'>,
+  insert: (metadata: Readonly<Record<string, unknown>>) => Promise<T>,
+): Promise<T> {
+  const shown = Object.freeze({ ...job, uniqueKey: null, payload: undefined });
+  let answer: { readonly value: T } | undefined;
+  await goAround({
+    name: NAME,
+    around,
+    argument: Object.freeze([shown]),
+    step: async () => {
+      answer = { value: await insert(shown.metadata) };
+      return undefined;
+    },
+  });
+  if (answer === undefined) throw new QueueError('The insert did not answer');
+  return answer.value;
 }

@@ -35,8 +35,9 @@ export async function checkEntries<TJob extends JobDefinition>(
   if (!Array.isArray(entries)) throw new TypeError(`${caller}; got ${shown(entries)}`);
   const keys = [...own, { key: 'payload' }];
   const jobs: NewJob[] = [];
+  const what = `${caller}: an entry`;
   for (const entry of entries as readonly EnqueueEntry<TJob, unknown, GivenOptions>[]) {
-    if (typeof entry !== 'object' || entry === null) checkObject(`${caller}: an entry`, entry);
+    checkObject(what, entry);
     // The definition types an omitted payload as `undefined`.
     const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys, caller);
     jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
