@@ -14,8 +14,14 @@ import {
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { newJob } from '../../src/core/job/new-job.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { wakeAllWaiters } from '../../src/features/batches/worker/move-on.ts';
+import {
+  type ChildrenToInsert,
+  enqueueChildren,
+} from '../../src/features/workflows/queries/enqueue-children.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
@@ -524,6 +530,57 @@ describe('under faults', () => {
     expect(count).toEqual({ batches: 1, ended: 2 });
   });
 
+  test('children whose enqueue meets its repetition are enqueued once', async () => {
+    await database.client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, worker_id, claimed_at, fence)
+      overriding system value values (9, 'q', 'parent', '1', 3, 7, now(), 5)`;
+    const [holder, all] = [
+      { queue: 'q', workerId: 7 },
+      { ...tables, ...workflowTables },
+    ];
+    const children: ChildrenToInsert = {
+      step: { id: 9, fence: 5, name: 'one', tookMs: 1 },
+      jobs: [await newJob(child, 1)],
+      policy: 'parent',
+      wakeUp: undefined,
+    };
+    let repetition: Promise<unknown> | undefined;
+    const first = await database.db.transaction(async (tx) => {
+      const first = await enqueueChildren(tx, all, holder, children, 'wait');
+      repetition = enqueueChildren(database.db, all, holder, children, 'wait').catch(sqlStateOf);
+      const { client } = database;
+      const blocked = async () =>
+        await client`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      await until(async () => (await blocked()).length > 0);
+      return first;
+    });
+    expect(await repetition).toBe('23505');
+    expect(await enqueueChildren(database.db, all, holder, children, 'briefly')).toEqual(first);
+    expect(await database.client`select id::int from queue_jobs where kind = 'child'`).toEqual(
+      first?.ids.map((id) => ({ id })),
+    );
+    expect(await database.client`select from queue_batches`).toHaveLength(1);
+  });
+
+  test('a repetition that the first one refuses is sent once more', async () => {
+    await database.client.unsafe(`
+      create sequence refusals;
+      create function refuse() returns trigger language plpgsql as $$ begin
+        if new.kind = 'enqueue' and nextval('refusals') = 1 then raise unique_violation; end if;
+        return new;
+      end $$;
+      create trigger refuse before insert on queue_steps for each row execute function refuse()`);
+    onTestFinished(async () => {
+      await database.client`drop function refuse cascade`;
+      await database.client`drop sequence refusals`;
+    });
+    await start(async ({ step, job }) => [
+      await step.waitForJob(await step.enqueue('one', child, 1)),
+      job.attempt,
+    ]);
+    expect(await outputOf(await enqueue())).toEqual([10, 1]);
+  });
+
   test('children that workers without workflows have ended are found by a recount', async () => {
     const plain = createWorker(database.db, {
       queue: createQueue({ tables }),
@@ -592,6 +649,25 @@ describe('without a worker', () => {
     const result = await drain(database.db, { queue, handlers, deadlineMs: 100_000 });
     expect(result).toMatchObject({ completed: 6, snoozed: 2, empty: true });
     for (const id of ids) expect(await outputOf(id)).toEqual([10, 20]);
+  });
+
+  test('in runNext a handler may go on without children that the database has refused', async () => {
+    await database.client`
+      alter table queue_jobs add constraint refused check (kind <> 'child' or payload <> '13')`;
+    onTestFinished(async () => {
+      await database.client`alter table queue_jobs drop constraint refused`;
+    });
+    const handlers = [
+      handle(parent, async ({ step }) => {
+        await expect(step.enqueue('refused', child, 13)).rejects.toThrow();
+        return await step.waitForJob(await step.enqueue('taken', child, 2));
+      }),
+    ];
+    await enqueue();
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'waiting' });
+    expect(await database.client`select payload from queue_jobs where kind = 'child'`).toEqual([
+      { payload: 2 },
+    ]);
   });
 
   test('runNext runs the parent after its children', async () => {

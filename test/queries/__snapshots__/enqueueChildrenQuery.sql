@@ -41,8 +41,6 @@
         jsonb_build_object('batch', o.id, 'ids', (select json_agg(i.id) from inserted as i)), h.fence,
         statement_timestamp() - $29::float8 * interval '1 millisecond', statement_timestamp()
       from opened as o cross join held as h
-      on conflict (job_id, queue, name) do update
-      set output = excluded.output, error = null, fence = excluded.fence, ended_at = excluded.ended_at
       returning s.output
     )
     select r.output::text as children, case when (select bool_or(i.run_at <= statement_timestamp()) from inserted as i)

@@ -38,7 +38,8 @@ export interface InsertedChildren {
  *
  * **Under concurrency.** It locks the job's row, so an attempt that has lost the job inserts nothing. A
  * repetition, whose first answer was lost, finds the step recorded under its fence and returns the same
- * children.
+ * children. One that has waited for the first, which was under way still, does not see its step. The primary
+ * key of the steps refuses it with 23505, and so all that it has inserted: send it once more.
  *
  * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
  */
@@ -100,8 +101,6 @@ export function enqueueChildrenQuery(
         jsonb_build_object('batch', o.id, 'ids', (select json_agg(i.id) from inserted as i)), h.fence,
         statement_timestamp() - ${tookMs}::float8 * interval '1 millisecond', statement_timestamp()
       from opened as o cross join held as h
-      on conflict (job_id, queue, name) do update
-      set output = excluded.output, error = null, fence = excluded.fence, ended_at = excluded.ended_at
       returning s.output
     )
     select r.output::text as children, ${

@@ -3,7 +3,7 @@ import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
 import { checkEntries } from '../../../core/queue/enqueue/enqueue.ts';
 import { insertAround } from '../../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
-import type { Runner } from '../../../core/sql/executor.ts';
+import { type Runner, sqlStateOf } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import type { Holder } from '../../../core/sql/fence.ts';
 import type { RowLocks } from '../../../core/sql/row-locks.ts';
@@ -37,6 +37,7 @@ import type { StepRecorder } from './step-recorder.ts';
 const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
+const UNIQUE_VIOLATION = '23505';
 
 export interface WorkerStoreOptions {
   /** Runs questions, and what is seldom asked. */
@@ -95,7 +96,12 @@ export function storeInWorker(
       }),
     ...childrenOf(attempt, tables, queue, (children) =>
       answered(async () => {
-        const enqueued = await enqueueChildren(enqueuing, tables, holder, children, 'briefly');
+        const send = () => enqueueChildren(enqueuing, tables, holder, children, 'briefly');
+        const enqueued = await send().catch((error: unknown) => {
+          // A repetition may have met the first one, and now sees what that has recorded.
+          if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
+          return send();
+        });
         await faultPoint('children: enqueued');
         return enqueued;
       }),
@@ -127,8 +133,9 @@ export function storeInTransaction(
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     recordAndCancel: (step, batchIds) => recordAndCancel(db, tables, holder, step, batchIds),
     receive: (signal, unwanted = []) => receiveAndCancel(db, tables, holder, signal, unwanted, 'wait'),
+    // In a savepoint: where the database refuses children, the handler may catch that, and go on.
     ...childrenOf(attempt, tables, queue, (children) =>
-      enqueueChildren(db, tables, holder, children, 'wait'),
+      db.transaction((tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
     ),
     waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
