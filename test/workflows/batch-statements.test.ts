@@ -1,9 +1,12 @@
 import { sql } from 'drizzle-orm';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { parkJobs } from '../../src/core/queries/settle/park-jobs.ts';
 import { countBatch } from '../../src/features/batches/queries/count-batch.ts';
 import { deleteLeftBatches } from '../../src/features/batches/queries/delete-left-batches.ts';
 import { endMembers } from '../../src/features/batches/queries/end-members.ts';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { spareMembers } from '../../src/features/batches/queries/spare-members.ts';
 import { tallyMissing } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatches } from '../../src/features/batches/queries/wait-for-batches.ts';
 import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
@@ -67,6 +70,28 @@ describe('members that are to end', () => {
       { run_at: 'infinity', blockers: 1 },
     ]);
   });
+});
+
+test('a job that runs, and that was to end until a redrive, is woken by what it waits for', async () => {
+  const { client, db } = database;
+  // It is a member of batch 1, and waits for batch 2 beside something else.
+  await client`update queue_jobs set batch_id = 1 where id = 9`;
+  await client`insert into queue_batches (id, total, pending) overriding system value values (2, 1, 1)`;
+  await client`insert into queue_waits (batch_id, job_id, queue, policy) values (2, 9, 'q', 'parent')`;
+  const holder = { queue: 'q', workerId: 7 };
+  const held = { id: 9, fence: 5 };
+  expect(await waitForBatches(db, all, holder, { ...held, batchIds: [2], failFast: true }, 'briefly')).toBe(
+    true,
+  );
+  expect(await endMembers(db, all, { queue: 'q', ids: [9], channel: undefined })).toBe(1);
+  await spareMembers(db, all, { queue: 'q', ids: [9] });
+  const transition = { type: 'park', delayMs: null, attempt: 0, error: null } as const;
+  expect((await parkJobs(db, all, holder, [{ ...held, transition }])).parked.size).toBe(1);
+  await client`insert into queue_tallies (batch_id, ended) values (2, 1)`;
+  await foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+  expect([...(await client`select run_at <= now() as due from queue_jobs where id = 9`)]).toEqual([
+    { due: true },
+  ]);
 });
 
 test('of two recounts that have seen the same one adds what is missing', async () => {

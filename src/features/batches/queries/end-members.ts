@@ -30,6 +30,8 @@ export async function endMembers(db: Runner, tables: TablesOfBatches, end: EndMe
 export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }: EndMembers): SQL {
   const { queueJobs, queueBatches } = tables;
   const groups = groupsIn(tables, queue);
+  // A redrive may take the request back, so one that runs still has to be woken by what it waits for.
+  const blockers = sql`case when j.worker_id is not null then j.blockers end`;
   // One that keeps its place until its next attempt is due now, and so are those behind it.
   const noted =
     groups === undefined
@@ -55,7 +57,7 @@ export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }
     ),
     asked as (
       update ${queueJobs} as j
-      set cancel_reason = i.reason, blockers = null,
+      set cancel_reason = i.reason, blockers = ${blockers},
         run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
       from free as i
       where j.queue = ${queue} and j.id = i.id
