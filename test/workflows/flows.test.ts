@@ -480,6 +480,37 @@ describe('a flow', () => {
     expect(ran).toEqual(['bad']);
   });
 
+  test('that is cancelled in a paused queue ends, but for a job whose row refuses it', async () => {
+    const { client } = database;
+    const flow = await workflows.enqueueFlow(database.db, (flow) => {
+      for (const payload of ['good', 'refused', 'good', 'good']) flow.add(work, payload);
+    });
+    const [, refused] = flow.jobIds;
+    await client`
+      update queue_batches set cancel_reason = 'no longer wanted'`;
+    await client`
+      update queue_jobs set cancel_reason = 'no longer wanted', run_at = now() - interval '1 minute'`;
+    await client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        if new.job_id = ${refused} then raise 'refused'; end if;
+        return new;
+      end $$;
+      create trigger refuse before insert on queue_results for each row execute function refuse()`);
+    onTestFinished(async () => {
+      await client`drop function refuse cascade`;
+      await queue.resume(database.db, 'q');
+    });
+    await queue.pause(database.db, 'q');
+    const worker = createWorker(database.db, { queue, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    const errors: string[] = [];
+    worker.on('error', ({ during }) => errors.push(during));
+    await worker.start();
+    await until(async () => (await workflows.flow(database.db, flow.id))?.pending === 1);
+    expect(await statesOf(flow.jobIds)).toEqual(['cancelled', 'due', 'cancelled', 'cancelled']);
+    await until(() => errors.includes('counting batches anew'));
+  });
+
   test('refuses what cannot be one', async () => {
     const { db } = database;
     const flow = (build: Parameters<typeof workflows.enqueueFlow>[1]) => workflows.enqueueFlow(db, build);
