@@ -262,6 +262,42 @@ describe('a flow', () => {
     expect(await workflows.flow(database.db, id)).toMatchObject({ total: 3, pending: 1, endedAt: null });
   });
 
+  test('that is redriven begins no job again when a child of its first run ends', async () => {
+    const [first, second, kid] = [
+      defineJob('first', { queue: 'q', maxAttempts: 1 }),
+      defineJob('second', { queue: 'q', maxAttempts: 1 }),
+      defineJob('kid', { queue: 'q' }),
+    ];
+    const isAwaited = async () => {
+      const [row] =
+        await database.client`select count(*)::int as batches from queue_batches where waiting = 'end'`;
+      return row?.batches === 1;
+    };
+    const ofFlow = [
+      handle(first, async () => {
+        throw new Error('failed');
+      }),
+      handle(second, async ({ step }) => {
+        const child = await step.enqueue('kid', kid);
+        await Promise.all([
+          step.allEnded('its end', [child]),
+          step.run('beside', async () => {
+            await until(isAwaited);
+            throw new Error('failed');
+          }),
+        ]);
+      }),
+    ];
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(second, undefined, { after: [flow.add(first)], onFailure: 'run' });
+    });
+    await drain(database.db, { queue, handlers: ofFlow, deadlineMs: 60_000 });
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'discarded']);
+    expect(await workflows.redriveFlow(database.db, id)).toBe(2);
+    await drain(database.db, { queue, handlers: [handle(kid, async () => {})], deadlineMs: 60_000 });
+    expect(await statesOf(jobIds)).toEqual(['due', 'waiting']);
+  });
+
   test('goes on where it has failed when it is redriven', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       const good = flow.add(work, 'good');

@@ -11,6 +11,13 @@
       select b.id from batches as b
       where b.pending > 0 or exists (select from "queue_tallies" as t where t.batch_id = b.id)
     ),
+    forgotten as (
+      update "queue_batches" as b set waiting = null
+      where b.waiting is not null and b.id = any(array(
+        select w.batch_id from "queue_waits" as w
+        where w.job_id = any(array(select job_id from members)) and w.policy in ('parent', 'detached')
+      ))
+    ),
     requested as (
       update "queue_tallies" as t set cancel_reason = null
       where t.batch_id = any(array(select id from batches)) and t.cancel_reason is not null

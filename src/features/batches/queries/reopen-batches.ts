@@ -5,7 +5,8 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 /**
  * Opens those batches of a flow again that have discarded or cancelled members with results, or members that
  * were put back one by one; returns the ids of the former, by state. Nothing of the flow is to be cancelled
- * any more, even where that was not counted yet.
+ * any more, even where that was not counted yet. Those members wait for none of their children until they ask
+ * again: the end of a child would make them due before the jobs that come before them in the flow.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches. The members are to be put back
  * in it, which tallies them. An empty tally lets a fold end a batch of which none could be put back.
@@ -21,7 +22,7 @@ export async function reopenBatches(
 }
 
 export function reopenBatchesQuery(
-  { queueBatches, queueTallies, queueResults }: TablesOfBatches,
+  { queueBatches, queueTallies, queueResults, queueWaits }: TablesOfBatches,
   flowId: number,
 ): SQL {
   return sql`
@@ -37,6 +38,13 @@ export function reopenBatchesQuery(
       union
       select b.id from batches as b
       where b.pending > 0 or exists (select from ${queueTallies} as t where t.batch_id = b.id)
+    ),
+    forgotten as (
+      update ${queueBatches} as b set waiting = null
+      where b.waiting is not null and b.id = any(array(
+        select w.batch_id from ${queueWaits} as w
+        where w.job_id = any(array(select job_id from members)) and w.policy in ('parent', 'detached')
+      ))
     ),
     requested as (
       update ${queueTallies} as t set cancel_reason = null
