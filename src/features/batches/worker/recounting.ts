@@ -3,6 +3,7 @@ import { jitter } from '../../../core/time/jitter.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { countBatch } from '../queries/count-batch.ts';
 import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
 import { findOpenBatches } from '../queries/find-open-batches.ts';
@@ -65,7 +66,11 @@ export class Recounting implements BackgroundPart {
         await tallyMissing(db, tables, members);
         if (members.missing > 0) this.#fold(id);
       }
-      await endAllMembers(db, tables, unwanted, channel);
+      await endAllMembers(db, tables, unwanted, channel).catch((error) => {
+        // One row refuses it: the rest of the look does not wait for that.
+        if (isAboutTheServer(error)) throw error;
+        this.#events.emit('error', { error, during: RECOUNTING });
+      });
       const unclaimed = await endUnclaimedJobs(db, tables, all, unwanted);
       for (const id of unclaimed.batchIds) this.#fold(id);
       const { refusals } = await wakeAllWaiters(db, tables, all, channel);
