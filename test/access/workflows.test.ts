@@ -131,6 +131,12 @@ test('the granted rights are enough to intervene, and a web app redeems tokens',
   expect(await secured.workflows.redrive(admin, forked.id, { from: 'one' })).toBe('redriven');
   await run();
   expect(await secured.workflows.finish(admin, { job: work, id: forked.id }, 8)).toBe('finished');
+  const flow = await secured.workflows.enqueueFlow(roles.as('app_web').db, (flow) => {
+    flow.add(work, undefined, { after: [flow.add(work)] });
+  });
+  await secured.workflows.cancelFlow(admin, flow.id);
+  expect(await secured.workflows.redriveFlow(admin, flow.id)).toBe(0);
+  expect((await secured.find(admin, Number(flow.jobIds[0])))?.state).toBe('due');
 });
 
 test.each(['queue_steps', 'queue_mailboxes', 'queue_batches', 'queue_waits', 'queue_tallies'])(

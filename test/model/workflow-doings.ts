@@ -65,7 +65,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     });
     expect(claimed?.id).toBe(id);
     if (claimed === undefined) return;
-    const isBlocked = Boolean(claimed.blockers) && (await isBlockedIn(db, tables, { id, queue: name }));
+    const isBlocked = (claimed.blockers ?? 0) > 0 && (await isBlockedIn(db, tables, { id, queue: name }));
     expect(isBlocked).toBe(model.isBlocked(job));
     if (!isBlocked) expectMayBegin(state, model, id);
     if (job.workerId !== null) saw('a job taken over');

@@ -323,7 +323,7 @@ export class WorkflowModel {
     for (const batch of batches) batch.waiting = failFast || others ? 'failure' : 'end';
     if (!this.holds(attempt)) return isOpen;
     const job = this.get(attempt.id);
-    if (isOpen) job.blockers = Math.min(job.blockers || open, open);
+    if (isOpen) job.blockers = -Math.min(Math.max(-(job.blockers ?? 0), 0) || open, open);
     return isOpen;
   }
 
@@ -357,7 +357,7 @@ export class WorkflowModel {
   /** Counts tallies, ends batches, and makes due what waited. */
   fold({ tallies, batches }: ModelFold): void {
     this.tallies = this.tallies.filter((tally) => !tallies.includes(tally));
-    const wakes = new Map<number, { ended: number; unwanted: boolean; atOnce: boolean }>();
+    const wakes = new Map<number, { before: number; beside: number; unwanted: boolean; atOnce: boolean }>();
     for (const id of batches) {
       const batch = this.batch(id);
       const of = tallies.filter((tally) => tally.batch === id);
@@ -380,23 +380,26 @@ export class WorkflowModel {
               ? over || failing
               : (over && batch.waiting !== null) || handlerFails;
         if (!isTold) continue;
-        const wake = wakes.get(job) ?? { ended: 0, unwanted: false, atOnce: false };
+        const wake = wakes.get(job) ?? { before: 0, beside: 0, unwanted: false, atOnce: false };
+        const isBefore = policy === 'run' || policy === 'cancel';
         wakes.set(job, {
-          ended: wake.ended + (over ? 1 : 0),
+          before: wake.before + (over && isBefore ? 1 : 0),
+          beside: wake.beside + (over && !isBefore ? 1 : 0),
           unwanted: wake.unwanted || cancels,
           atOnce: wake.atOnce || cancels || handlerFails,
         });
       }
     }
-    for (const [id, { ended, unwanted, atOnce }] of wakes) {
+    for (const [id, { before, beside, unwanted, atOnce }] of wakes) {
       const job = this.get(id);
       if (job.state !== 'live') continue;
       if (unwanted && !job.unwanted) this.failedBefore.add(id);
       job.unwanted ||= unwanted;
       // 0: it was woken, or waits for something else.
       if (!job.blockers) continue;
-      if (job.blockers <= ended || atOnce) this.wake(id);
-      job.blockers = Math.max(job.blockers - ended, 0);
+      if ((-beside <= job.blockers && job.blockers <= before) || atOnce) this.wake(id);
+      job.blockers =
+        job.blockers > 0 ? Math.max(job.blockers - before, 0) : Math.min(job.blockers + beside, 0);
     }
   }
 
@@ -406,8 +409,9 @@ export class WorkflowModel {
       if (job.batch === null || job.unwanted || !this.batch(job.batch).unwanted) continue;
       job.unwanted = true;
       this.cancelledWith.add(job.id);
+      if (job.workerId !== null) continue;
       job.blockers = null;
-      if (job.workerId === null) job.run = 'due';
+      job.run = 'due';
     }
   }
 
@@ -418,7 +422,7 @@ export class WorkflowModel {
 
   /** Whether a job must not begin: something has to end before, of which it has not heard. */
   isBlocked({ id, blockers }: WorkflowJob): boolean {
-    if (!blockers) return false;
+    if (blockers === null || blockers <= 0) return false;
     return this.waits.some((wait) => wait.job === id && isFlow(wait) && !this.batch(wait.batch).ended);
   }
 
@@ -469,7 +473,8 @@ export class WorkflowModel {
       if (open === 0 || job.workerId !== null) continue;
       // Begun, and waits for something else, or is about to go on.
       const isRedriven = failed.some(({ id }) => id === job.id);
-      if (!isRedriven && (this.hasBegun(job) || (!job.blockers && job.run !== 'due'))) continue;
+      const isBefore = job.blockers !== null && job.blockers > 0;
+      if (!isRedriven && !isBefore && (this.hasBegun(job) || job.run !== 'due')) continue;
       // Where it was told before how many to wait for, its time stays.
       const isDoomed = job.unwanted && this.failedBefore.has(job.id);
       if (job.unwanted && !isDoomed) continue;

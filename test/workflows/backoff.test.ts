@@ -52,7 +52,7 @@ describe('the backoff of a job whose attempt has failed while it waited for some
           if (!fails) return;
           await until(async () => {
             const boxes = await database.client`select from queue_mailboxes where waiting`;
-            return boxes.length > 0 && Number((await jobOf(job.id))?.blockers) > 0;
+            return boxes.length > 0 && Number((await jobOf(job.id))?.blockers) < 0;
           });
           throw new Error('no');
         });

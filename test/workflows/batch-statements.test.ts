@@ -114,7 +114,7 @@ test('only the holder of a job lets it wait', async () => {
     (await database.client`select blockers from queue_jobs where id = 9`)[0]?.blockers;
   expect(await blockers()).toBeNull();
   expect(await waitForBatches(database.db, all, holder, wait, 'briefly')).toBe(true);
-  expect(await blockers()).toBe(1);
+  expect(await blockers()).toBe(-1);
 });
 
 test('an ended batch stays while one has results of it, or has waited for it, or for an hour', async () => {

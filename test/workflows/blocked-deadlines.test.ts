@@ -282,7 +282,7 @@ describe('a job that waits for its children', () => {
     await database.client`
       insert into queue_jobs (id, queue, kind, payload, max_attempts, blockers, attempt, run_at)
       overriding system value
-      values (1, 'q', 'k', '1', 3, 1, 0, now() + interval '1 hour'),
+      values (1, 'q', 'k', '1', 3, -1, 0, now() + interval '1 hour'),
         (2, 'q', 'k', '1', 3, null, 1, now() + interval '1 hour')`;
     await database.client`
       insert into queue_waits (batch_id, job_id, queue, policy)

@@ -635,7 +635,7 @@ describe('without a worker', () => {
   test('drain goes on until the parents have ended, too', async () => {
     const ids = [await enqueue(), await enqueue()];
     const parents = async () =>
-      await database.client`select from queue_jobs where kind = 'parent' and blockers > 0 and worker_id is null`;
+      await database.client`select from queue_jobs where kind = 'parent' and blockers < 0 and worker_id is null`;
     let bothWait: Promise<unknown> | undefined;
     const handlers = [
       ...family.slice(0, 1),

@@ -391,6 +391,35 @@ describe('a flow', () => {
     expect(await waiting()).toEqual(before);
   });
 
+  test('that is redriven lets what has begun go on: a signal reaches it, although a job before it runs again', async () => {
+    const go = defineSignal('go');
+    const asking = defineJob('asking', { queue: 'q', output: unvalidated<string>() });
+    const those = [
+      ...handlers,
+      handle(asking, async ({ step }) => {
+        const child = await step.enqueue('child', work, 'child', { delayMs: 3_600_000 });
+        return (await step.first('which', { child, go })).key;
+      }),
+    ];
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(asking, undefined, { after: [flow.add(work, 'bad')], onFailure: 'run' });
+    });
+    const [before, after] = jobIds.map(Number);
+    const run = () => drain(database.db, { queue, handlers: those, deadlineMs: 60_000 });
+    await run();
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'waiting']);
+    await database.client`update queue_results set payload = '"later"' where job_id = ${before ?? 0}`;
+    expect(await workflows.redriveFlow(database.db, id)).toBe(1);
+    // It takes its time.
+    await database.client`update queue_jobs set run_at = now() + interval '1 hour' where id = ${before ?? 0}`;
+    await workflows.signal(database.db, { id: after ?? 0 }, go);
+    await run();
+    expect(await queue.find(database.db, asking, after ?? 0)).toMatchObject({
+      state: 'completed',
+      output: 'go',
+    });
+  });
+
   test('that is redriven goes on, although a recount looks before the return of the failed job is counted', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       flow.add(work, 'after', { after: [flow.add(work, 'bad')] });

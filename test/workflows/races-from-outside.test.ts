@@ -94,7 +94,7 @@ describe('finish, while an attempt ends the wait', () => {
     const waitsForBatch = async (policy: 'run' | 'detached') => {
       await database.client`
         insert into queue_waits (batch_id, job_id, queue, policy) values (1, 9, 'q', ${policy})`;
-      await database.client`update queue_jobs set blockers = 1`;
+      await database.client`update queue_jobs set blockers = ${policy === 'run' ? 1 : -1}`;
     };
 
     test('ends one that waits before it begins, until its deadline', async () => {

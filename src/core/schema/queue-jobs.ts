@@ -78,9 +78,9 @@ export type JobsTable<
  *
  * The columns of single features are null when the feature is unused, which takes no room: `group_key` and
  * `cost` belong to limits, `waiting_key` is the key that a job has until its first claim. `batch_id` is
- * that of the set of jobs for whose end something waits. `blockers` says that a job waits, and for how many
- * such sets: 0 if it was woken, or for something else. It is null again once an attempt has failed, so that
- * nothing but time ends the backoff.
+ * that of the set of jobs for whose end something waits. `blockers` says that a job waits: before it begins
+ * for so many such sets, in its middle for so many with a minus sign, and with 0 for something else, or for
+ * its claim. It is null again once an attempt has failed, so that nothing but time ends the backoff.
  */
 export function defineJobsTable<
   TName extends string,

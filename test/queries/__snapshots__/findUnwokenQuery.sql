@@ -8,14 +8,17 @@
     join batches as b on b.id = i.batch_id
     join "queue_jobs" as j on j.queue = i.queue and j.id = i.job_id
     where i.batch_id = any(array(select id from batches))
-      and case when i.policy in ('run', 'cancel') then b.ended or (b.failing and i.policy = 'cancel')
+      and case
+        when j.blockers > 0 then i.policy in ('run', 'cancel')
+          and (b.ended or (b.failing and i.policy = 'cancel'))
+        when i.policy not in ('parent', 'detached') then false
         when not b.ended then b.failing and b.waiting = 'failure'
-        else j.blockers > (
+        else -j.blockers > (
           select count(*) from "queue_waits" as w join "queue_batches" as o on o.id = w.batch_id
           where w.job_id = j.id and w.queue = j.queue and w.policy in ('parent', 'detached')
             and o.ended_at is null and o.waiting is not null
         ) end
-      and j.worker_id is null and j.blockers > 0
+      and j.worker_id is null and j.blockers <> 0
         and j.run_at > statement_timestamp()
     limit $2::int4
 -- $1 = "{42,43}"

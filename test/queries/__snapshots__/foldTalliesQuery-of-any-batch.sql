@@ -30,7 +30,9 @@
         s.cancel_reason is not null and b.pending > 0 as unwanted
     ),
     targets as materialized (
-      select w.job_id as id, w.queue, count(*) filter (where c.over) as ended,
+      select w.job_id as id, w.queue,
+        count(*) filter (where c.over and w.policy in ('run', 'cancel')) as before,
+        count(*) filter (where c.over and w.policy not in ('run', 'cancel')) as beside,
         bool_or(c.failing and w.policy = 'cancel') as unwanted,
         bool_or(c.failing and (w.policy = 'cancel' or c.waiting is not distinct from 'failure')) as at_once
       from counted as c join "queue_waits" as w on w.batch_id = c.id
@@ -42,17 +44,19 @@
       group by w.job_id, w.queue
     ),
     live as materialized (
-      select i.id, i.queue, i.ended, i.unwanted, i.at_once, statement_timestamp() as now
+      select i.id, i.queue, i.before, i.beside, i.unwanted, i.at_once, statement_timestamp() as now
       from targets as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j
     ),
     woken as (
       update "queue_jobs" as j
-      set blockers = case when j.blockers is not null then greatest(j.blockers - i.ended, 0) end::int4,
+      set blockers = case when j.blockers > 0 then greatest(j.blockers - i.before, 0)
+          when j.blockers < 0 then least(j.blockers + i.beside, 0) else j.blockers end::int4,
         cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $5)
           else j.cancel_reason end,
         run_at = case
-          when coalesce(j.blockers, 0) = 0 or (j.blockers > i.ended and not i.at_once) then j.run_at
+          when coalesce(j.blockers, 0) = 0
+            or not (i.at_once or j.blockers between -i.beside and i.before) then j.run_at
           when j.worker_id is null then least(j.run_at, i.now)
           else greatest(i.now, j.claimed_at + interval '1 microsecond') end
       from live as i

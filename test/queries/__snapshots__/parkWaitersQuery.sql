@@ -8,10 +8,10 @@
       select i.id, i.queue, i.open, coalesce(j.blockers, 0) = 0 or j.cancel_reason is not null as anew,
         j.worker_id is null and coalesce(j.cancel_reason = $2, true)
           and (
-            j.id in (select unnest($3::text::int8[]))
-            or (j.blockers > 0 or j.run_at <= statement_timestamp()) and not (j.attempt > 0 or exists (
+            j.id in (select unnest($3::text::int8[])) or j.blockers > 0
+            or (j.run_at <= statement_timestamp() and not (j.attempt > 0 or exists (
         select from "queue_steps" as s where s.job_id = j.id and s.queue = j.queue
-      ))
+      )))
           ) as parks
       from waits as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j

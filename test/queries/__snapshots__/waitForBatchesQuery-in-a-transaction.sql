@@ -15,8 +15,8 @@
     ),
     holder as (
       update "queue_jobs" as j
-      set blockers = case when waits.open > 0 then least(nullif(j.blockers, 0), waits.open)
-        else j.blockers end::int4
+      set blockers = case when waits.open = 0 then j.blockers
+        else greatest(case when j.blockers < 0 then j.blockers end, -waits.open) end::int4
       from waits
       where j.queue = $4 and j.id = $5::int8
         and j.worker_id is not distinct from $6::int8 and j.fence = $7::int8

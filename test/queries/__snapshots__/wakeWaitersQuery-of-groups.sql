@@ -28,10 +28,12 @@
       group by w.job_id
     ),
     free as materialized (
-      select j.id, i.unwanted from judged as i join "queue_jobs" as j on j.queue = $4 and j.id = i.id
-      where j.worker_id is null and j.blockers > 0
+      select j.id, j.blockers > 0 and i.unwanted as unwanted from judged as i
+      join "queue_jobs" as j on j.queue = $4 and j.id = i.id
+      where j.worker_id is null and j.blockers <> 0
         and j.run_at > statement_timestamp()
-        and (i.unwanted or i.at_once or (coalesce(i.before, true) and j.blockers > i.open))
+        and case when j.blockers > 0 then i.unwanted or coalesce(i.before, true)
+          else i.at_once or -j.blockers > i.open end
       order by j.id for no key update of j skip locked
     ),
     woken as (

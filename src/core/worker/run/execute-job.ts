@@ -22,7 +22,8 @@ export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
     return { type: 'failed', error: new WorkerLostError(job.kind, job.id, job.maxAttempts) };
   }
   const { added } = attempt.environment;
-  if (!job.blockers || added?.isBlocked === undefined) return runJob(attempt);
+  const { blockers = 0 } = job;
+  if (blockers <= 0 || added?.isBlocked === undefined) return runJob(attempt);
   return added.isBlocked(attempt).then(
     (isBlocked) => (isBlocked ? blocked(attempt) : unblocked(attempt)),
     (error) => failureOf(attempt, error),

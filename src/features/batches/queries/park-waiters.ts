@@ -40,8 +40,8 @@ export function parkWaitersQuery(
       select i.id, i.queue, i.open, coalesce(j.blockers, 0) = 0 or j.cancel_reason is not null as anew,
         j.worker_id is null and coalesce(j.cancel_reason = ${FAILED_BEFORE}, true)
           and (
-            j.id in (select unnest(${arrayText(redriven)}::text::int8[]))
-            or (j.blockers > 0 or j.run_at <= statement_timestamp()) and not ${hasBegun}
+            j.id in (select unnest(${arrayText(redriven)}::text::int8[])) or j.blockers > 0
+            or (j.run_at <= statement_timestamp() and not ${hasBegun})
           ) as parks
       from waits as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j

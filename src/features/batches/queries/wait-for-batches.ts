@@ -65,8 +65,8 @@ export function waitForBatchesQuery(
     ),
     holder as (
       update ${queueJobs} as j
-      set blockers = case when waits.open > 0 then least(nullif(j.blockers, 0), waits.open)
-        else j.blockers end::int4
+      set blockers = case when waits.open = 0 then j.blockers
+        else greatest(case when j.blockers < 0 then j.blockers end, -waits.open) end::int4
       from waits
       where ${isStillHeld(holder, { id, fence })}
       returning j.id

@@ -68,9 +68,11 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
       group by w.job_id
     ),
     free as materialized (
-      select j.id, i.unwanted from judged as i join ${queueJobs} as j on j.queue = ${queue} and j.id = i.id
+      select j.id, j.blockers > 0 and i.unwanted as unwanted from judged as i
+      join ${queueJobs} as j on j.queue = ${queue} and j.id = i.id
       where ${isParked}
-        and (i.unwanted or i.at_once or (coalesce(i.before, true) and j.blockers > i.open))
+        and case when j.blockers > 0 then i.unwanted or coalesce(i.before, true)
+          else i.at_once or -j.blockers > i.open end
       order by j.id for no key update of j skip locked
     ),
     woken as (
