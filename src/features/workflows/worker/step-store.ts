@@ -211,7 +211,7 @@ function childrenOf(
       try {
         return fitInOneStatement(children)
           ? await enqueueAtOnce(attempt, queue, children, insert)
-          : await enqueueInSteps(attempt, tables, queue, children);
+          : await enqueueInTransaction(attempt, tables, queue, children);
       } catch (error) {
         if (error instanceof NoLongerHeld) return undefined;
         throw error;
@@ -251,7 +251,7 @@ async function enqueueAtOnce(
 }
 
 /** In a transaction: they are many, have keys, or are added to the flow of their parent. */
-async function enqueueInSteps(
+async function enqueueInTransaction(
   { job, holder, environment }: AttemptAddedTo,
   tables: TablesOfWorkflows,
   queue: QueueOfWorkflows,
