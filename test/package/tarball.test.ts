@@ -34,6 +34,7 @@ describe('the tarball', () => {
         'check',
         'control-tables',
         'dashboard-pages',
+        'enqueue-from',
         'errors',
         'fragments',
         'groups',
