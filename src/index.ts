@@ -120,7 +120,7 @@ export { NoAnswerError } from './core/worker/statements/no-answer-error.ts';
 export type { WorkerPart } from './core/worker/statements/statements.ts';
 export type { Worker } from './core/worker/worker.ts';
 // Define and enqueue
-export type { NoLimits, NoSchedules, NoWorkflows } from './entries/main/absent-features.ts';
+export type { Absent, NoLimits, NoSchedules, NoWorkflows } from './entries/main/absent-features.ts';
 export { createQueue } from './entries/main/create-queue.ts';
 export { createWorker } from './entries/main/create-worker.ts';
 export { type DrainOptions, type DrainResult, drain } from './entries/main/drain.ts';

@@ -3,7 +3,7 @@
  * queue with the feature has there fits, so that such a queue may stand in the place of one without.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: see above
-interface Absent<_TWritten extends string> {}
+export interface Absent<_TWritten extends string> {}
 
 /** Its methods by name: the classes themselves would bring the types of the worker along. */
 type Without<TMethod extends string, TWritten extends string> = {
