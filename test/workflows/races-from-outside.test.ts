@@ -8,6 +8,8 @@ import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../src/core/sql/executor.ts';
 import { endMembers } from '../../src/features/batches/queries/end-members.ts';
+import { endUnclaimed } from '../../src/features/batches/queries/end-unclaimed.ts';
+import { spareMembers } from '../../src/features/batches/queries/spare-members.ts';
 import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
 import { findSteps } from '../../src/features/workflows/queries/find-steps.ts';
 import { finishWaitingJob } from '../../src/features/workflows/queries/finish-waiting-job.ts';
@@ -496,5 +498,44 @@ describe('a redrive of a flow', () => {
     );
     expect(await endMembers(database.db, all, end)).toBe(0);
     expect(await jobRow(database.client, 2)).toMatchObject({ cancel_reason: null });
+  });
+});
+
+describe('ending a job that was asked to end and that no claim has taken', () => {
+  const end = (db: Executor = database.db) => endUnclaimed(db, all, { queue: 'q', ids: [id] });
+
+  beforeEach(async () => {
+    await database.client`update queue_jobs set cancel_reason = 'no longer wanted' where id = 9`;
+  });
+
+  test('leaves it to a claim that is just taking it, and that has taken it', async () => {
+    await whileOpen(
+      (tx) => claim(tx),
+      async () => expect(await end()).toEqual({ jobs: 0, batchIds: [] }),
+    );
+    expect(await end()).toEqual({ jobs: 0, batchIds: [] });
+    expect(await job()).toMatchObject({ worker_id: expect.anything() });
+  });
+
+  test('the other way round: a claim leaves the job, which ends once, for the reason in its row', async () => {
+    await whileOpen(
+      async (tx) => expect(await end(tx)).toEqual({ jobs: 1, batchIds: [] }),
+      async () => expect(await claim(database.db)).toEqual([]),
+    );
+    expect(await end()).toEqual({ jobs: 0, batchIds: [] });
+    expect(await resultRow(database.client, id)).toMatchObject({
+      state: 'cancelled',
+      errors: [{ name: 'Cancelled', message: 'no longer wanted' }],
+    });
+  });
+
+  test('leaves one alone whose request is just being taken back', async () => {
+    const spare = { queue: 'q', ids: [id] };
+    await whileOpen(
+      (tx) => spareMembers(tx, all, spare),
+      async () => expect(await end()).toEqual({ jobs: 0, batchIds: [] }),
+    );
+    expect(await end()).toEqual({ jobs: 0, batchIds: [] });
+    expect(await stateOf()).toBe('live');
   });
 });

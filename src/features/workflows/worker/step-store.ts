@@ -20,6 +20,7 @@ import { findWaited } from '../../batches/queries/find-waited.ts';
 import { growBatch } from '../../batches/queries/grow-batch.ts';
 import { openBatches } from '../../batches/queries/open-batches.ts';
 import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
+import { CHUNK } from '../../batches/sql/chunk.ts';
 import {
   type ChildrenToInsert,
   enqueueChildren,
@@ -172,8 +173,12 @@ async function receiveAndCancel(
   return received;
 }
 
-/** Thrown to roll the transaction back. */
-class NoLongerHeld extends Error {}
+/** Thrown to roll the transaction back, and through the app's `around.enqueue`. */
+class NoLongerHeld extends Error {
+  constructor() {
+    super('The worker no longer holds the job that enqueues these');
+  }
+}
 
 function batchOf(job: ClaimedJob, step: string): number {
   if (job.batchId === undefined) throw inNoFlow(job, step);
@@ -187,12 +192,9 @@ function inNoFlow({ id, kind }: ClaimedJob, step: string): NonRetryableError {
   );
 }
 
-/** The most jobs of one statement. */
-const MAX_AT_ONCE = 1_000;
-
 /** Whether these children can be enqueued by one statement: see `ChildrenToInsert`. */
 function fitInOneStatement({ as, jobs }: ChildrenToEnqueue): boolean {
-  if (as === 'members' || jobs.length === 0 || jobs.length > MAX_AT_ONCE) return false;
+  if (as === 'members' || jobs.length === 0 || jobs.length > CHUNK) return false;
   const queue = jobs[0]?.queue;
   return jobs.every((job) => job.queue === queue && job.uniqueKey === null && job.rule === undefined);
 }
