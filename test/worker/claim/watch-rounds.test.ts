@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
+import { Condition } from '../../../src/core/time/condition.ts';
 import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import { type IdleQueue, Watch } from '../../../src/core/worker/claim/watch.ts';
 import { tables } from '../../queries/support/jobs.ts';
@@ -86,6 +87,29 @@ test('a queue that is awake in vain again and again is looked at no more often',
     await new Promise(setImmediate);
   }
   expect(seen.rounds).toBe(rounds);
+});
+
+test('a look that began before the end of the last job says nothing of what that has left', async () => {
+  let sent = 0;
+  const heardBefore: number[] = [];
+  const over = new Condition();
+  const idle = emptyQueue('a');
+  const { watch } = watching(3_600_000, {
+    execute: async (query) => {
+      sent++;
+      heardBefore.push(idle.looks);
+      const answer = await database.db.execute(query);
+      if (sent === 1) await over.wait();
+      return answer;
+    },
+  });
+  watch.add(idle, true);
+  await until(() => sent === 1);
+  // As at the end of a job.
+  watch.add(idle, true);
+  over.signal();
+  await until(() => idle.looks > 0);
+  expect(heardBefore).toEqual([0, 0]);
 });
 
 test('one look that had to wait does not make the next ones rare', async () => {

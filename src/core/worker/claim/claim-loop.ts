@@ -289,9 +289,13 @@ export class ClaimLoop implements IdleQueue {
     this.#options.watch?.remove(this);
   }
 
-  /** Claims again after the end of the last job: that may have left one, and if not, the queue is idle. */
+  /** Looks again after the end of the last job: that may have left one, and if not, the queue is idle. */
   #lookAfterLast(): void {
-    if (this.#atRest && !this.#announced && this.attempts.size === 0) this.wake();
+    if (!this.#atRest || this.#announced || this.attempts.size > 0) return;
+    const { watch } = this.#options;
+    // A look is cheaper than a claim, and serves all queues that become idle at that moment.
+    if (watch === undefined) this.wake();
+    else watch.add(this, true);
   }
 
   /** No claim sees what was held by workers that died before this one began. */

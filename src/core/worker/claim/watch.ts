@@ -72,7 +72,7 @@ export class Watch implements BackgroundPart {
   /**
    * Watches a queue until something may be due in it; without delay if it was busy (`anew`), or when all were
    * looked at. One woken in vain is not: what made it look due (a job that is locked by an open transaction,
-   * say) would do so again.
+   * say) would do so again. A look that is under way says nothing of a queue that was busy.
    */
   add(idle: IdleQueue, anew: boolean): void {
     this.#idle.add(idle);
@@ -186,6 +186,8 @@ export class Watch implements BackgroundPart {
       queue.wake();
       return;
     }
+    // Its last job has ended since this look began, and may have left another one: the next look tells.
+    if (this.#anew.has(queue)) return;
     queue.noteNothing(nowMs, endMs);
     // Groups answer whatever the distance.
     if (dueInMs !== undefined && dueInMs <= intervalMs * 2) this.expect(queue, dueInMs);
