@@ -287,7 +287,7 @@ describe('a job that waits for its children', () => {
     await database.client`
       insert into queue_waits (batch_id, job_id, queue, policy)
       values (1, 1, 'q', 'parent'), (1, 2, 'q', 'parent')`;
-    expect([...(await findUnwoken(database.db, all, [1]))]).toEqual([['q', [1]]]);
+    expect([...(await findUnwoken(database.db, all, [1], 0))]).toEqual([['q', [1]]]);
     expect(await wakeWaiters(database.db, all, { queue: 'q', ids: [1, 2], channel: undefined })).toBe(1);
     const due = await database.client`select id::int from queue_jobs where run_at <= now()`;
     expect(due).toEqual([{ id: 1 }]);

@@ -429,7 +429,7 @@ describe('a flow', () => {
     expect(await workflows.redriveFlow(database.db, id)).toBe(2);
     const batches = await database.client`select id::int from queue_batches`;
     const batchIds = batches.map((batch) => Number(batch.id));
-    expect(await findUnwoken(database.db, all, batchIds)).toEqual(new Map());
+    expect(await findUnwoken(database.db, all, batchIds, 0)).toEqual(new Map());
     const wake = { queue: 'q', ids: [Number(jobIds[1])], channel: undefined };
     expect(await wakeWaiters(database.db, all, wake)).toBe(0);
     await work_();

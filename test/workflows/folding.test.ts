@@ -4,7 +4,11 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import type { Runner } from '../../src/core/sql/executor.ts';
 import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
 import { Folding } from '../../src/features/batches/worker/folding.ts';
-import { wakeAllWaiters } from '../../src/features/batches/worker/move-on.ts';
+import {
+  endAllMembers,
+  endUnclaimedJobs,
+  wakeAllWaiters,
+} from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
@@ -111,4 +115,60 @@ test('more jobs than one look finds are made due together, but for one whose row
   expect(queues).toEqual(new Set(['q']));
   expect(refusals.map(String)).toEqual([expect.stringContaining("Job 9 of 'q' cannot be made due")]);
   expect([...(await client`select id::int from queue_jobs where blockers > 0`)]).toEqual([{ id: 9 }]);
+});
+
+describe('jobs behind more locked ones than one statement finds', () => {
+  const LAST = 1_201;
+  beforeEach(async () => {
+    const { client } = database;
+    await clearTables(client);
+    await client`update queue_batches set cancel_reason = 'no'`;
+    await client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, batch_id)
+      overriding system value select n, 'q', 'k', '1', 3, 1 from generate_series(1, ${LAST}) as n`;
+  });
+
+  /** While another transaction has locked all jobs but the last one. */
+  async function whileLocked(run: () => Promise<void>): Promise<void> {
+    await database.client.begin(async (tx) => {
+      await tx`select from queue_jobs where id < ${LAST} for update`;
+      await run();
+    });
+  }
+
+  test('are asked to end', async () => {
+    await whileLocked(async () => {
+      expect(await endAllMembers(database.db, all, [1], undefined)).toEqual(new Set(['q']));
+    });
+    const asked = await database.client`select id::int from queue_jobs where cancel_reason is not null`;
+    expect([...asked]).toEqual([{ id: LAST }]);
+  });
+
+  test('are ended where no claim takes them', async () => {
+    await database.client`update queue_jobs set cancel_reason = 'no', run_at = now() - interval '1 minute'`;
+    await whileLocked(async () => {
+      expect(await endUnclaimedJobs(database.db, all, [1], [1])).toEqual({
+        batchIds: new Set([1]),
+        refusals: [],
+      });
+    });
+    expect(await jobRow(database.client, LAST)).toBeUndefined();
+    // The others are ended together by the next look.
+    await endUnclaimedJobs(database.db, all, [1], [1]);
+    expect([...(await database.client`select id from queue_jobs`)]).toEqual([]);
+  });
+
+  test('are made due', async () => {
+    const { client } = database;
+    await client`update queue_jobs set run_at = 'infinity', blockers = 1`;
+    await client`update queue_batches set ended_at = now(), pending = 0, cancel_reason = null`;
+    await client`delete from queue_waits`;
+    await client`
+      insert into queue_waits (batch_id, job_id, queue, policy) select 1, id, 'q', 'run' from queue_jobs`;
+    await whileLocked(async () => {
+      const { queues } = await wakeAllWaiters(database.db, all, [1], undefined);
+      expect(queues).toEqual(new Set(['q']));
+    });
+    expect([...(await client`select id::int from queue_jobs where blockers = 0`)]).toEqual([{ id: LAST }]);
+  });
 });

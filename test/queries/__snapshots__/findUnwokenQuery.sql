@@ -7,7 +7,7 @@
     from "queue_waits" as i
     join batches as b on b.id = i.batch_id
     join "queue_jobs" as j on j.queue = i.queue and j.id = i.job_id
-    where i.batch_id = any(array(select id from batches))
+    where i.batch_id = any(array(select id from batches)) and j.id > $2::int8
       and case
         when j.blockers > 0 then i.policy in ('run', 'cancel')
           and (b.ended or (b.failing and i.policy = 'cancel'))
@@ -20,6 +20,7 @@
         ) end
       and j.worker_id is null and j.blockers <> 0
         and j.run_at > statement_timestamp()
-    limit $2::int4
+    order by j.id limit $3::int4
 -- $1 = "{42,43}"
--- $2 = 1000
+-- $2 = 0
+-- $3 = 1000

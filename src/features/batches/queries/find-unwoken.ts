@@ -2,16 +2,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { CHUNK } from '../sql/chunk.ts';
 import { isFailing } from '../sql/failing-batch.ts';
 import { idsByQueue } from '../sql/ids-by-queue.ts';
 import { isParked } from '../sql/parked-job.ts';
 
-/** The most jobs that one look finds. */
-export const MOST_UNWOKEN = 1_000;
-
 /**
- * Jobs that wait although what they wait for in one of these batches is over, by their queues: a fold could
- * not write their rows.
+ * The next {@link CHUNK} jobs that wait although what they wait for in one of these batches is over, with ids
+ * above `after`, by their queues: a fold could not write their rows.
  *
  * **Under concurrency.** A plain read: `wakeWaiters` looks again, under locks.
  */
@@ -19,12 +17,13 @@ export async function findUnwoken(
   db: Runner,
   tables: TablesOfBatches,
   batchIds: readonly number[],
+  after: number,
 ): Promise<Map<string, number[]>> {
-  const query = findUnwokenQuery(tables, batchIds);
+  const query = findUnwokenQuery(tables, batchIds, after);
   return idsByQueue(await queryRows(db, tables, query, { entry: BATCHES_ENTRY }));
 }
 
-export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly number[]): SQL {
+export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly number[], after: number): SQL {
   const { queueJobs, queueBatches, queueWaits } = tables;
   return sql`
     with batches as materialized (
@@ -35,7 +34,7 @@ export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly num
     from ${queueWaits} as i
     join batches as b on b.id = i.batch_id
     join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
-    where i.batch_id = any(array(select id from batches))
+    where i.batch_id = any(array(select id from batches)) and j.id > ${after}::int8
       and case
         when j.blockers > 0 then i.policy in ('run', 'cancel')
           and (b.ended or (b.failing and i.policy = 'cancel'))
@@ -47,5 +46,5 @@ export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly num
             and o.ended_at is null and o.waiting is not null
         ) end
       and ${isParked}
-    limit ${MOST_UNWOKEN}::int4`;
+    order by j.id limit ${CHUNK}::int4`;
 }

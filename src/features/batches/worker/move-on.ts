@@ -5,7 +5,7 @@ import { endMembers } from '../queries/end-members.ts';
 import { endUnclaimed } from '../queries/end-unclaimed.ts';
 import { findMembers } from '../queries/find-members.ts';
 import { findUnclaimed } from '../queries/find-unclaimed.ts';
-import { findUnwoken, MOST_UNWOKEN } from '../queries/find-unwoken.ts';
+import { findUnwoken } from '../queries/find-unwoken.ts';
 import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
 import { wakeWaiters } from '../queries/wake-waiters.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
@@ -40,23 +40,20 @@ export async function endAllMembers(
 ): Promise<ReadonlySet<string>> {
   const queues = new Set<string>();
   if (batchIds.length === 0) return queues;
-  for (;;) {
-    let asked = 0;
-    const refusals: unknown[] = [];
-    for (const [queue, ids] of await findMembers(db, tables, batchIds, CHUNK)) {
-      const some = await inHalves(
+  const refusals: unknown[] = [];
+  await pageByPage(
+    (after) => findMembers(db, tables, batchIds, after),
+    async (queue, ids) => {
+      const asked = await inHalves(
         ids,
         (half) => endMembers(db, tables, { queue, ids: half, channel }),
         (error) => refusals.push(error),
       );
-      if (some > 0) queues.add(queue);
-      asked += some;
-    }
-    if (asked > 0) continue;
-    // What is left is locked, or refuses.
-    if (refusals.length > 0) throw refusals[0];
-    return queues;
-  }
+      if (asked > 0) queues.add(queue);
+    },
+  );
+  if (refusals.length > 0) throw refusals[0];
+  return queues;
 }
 
 /**
@@ -73,17 +70,20 @@ export async function endUnclaimedJobs(
 ): Promise<{ readonly batchIds: ReadonlySet<number>; readonly refusals: readonly unknown[] }> {
   const ended = new Set<number>();
   const refusals: unknown[] = [];
-  for (const [queue, ids] of await findUnclaimed(db, tables, batchIds, unwanted)) {
-    await inHalves(
-      ids,
-      async (half) => {
-        const { jobs, batchIds } = await endUnclaimed(db, tables, { queue, ids: half });
-        for (const id of batchIds) ended.add(id);
-        return jobs;
-      },
-      (error) => refusals.push(error),
-    );
-  }
+  await pageByPage(
+    (after) => findUnclaimed(db, tables, batchIds, unwanted, after),
+    async (queue, ids) => {
+      await inHalves(
+        ids,
+        async (half) => {
+          const { jobs, batchIds } = await endUnclaimed(db, tables, { queue, ids: half });
+          for (const id of batchIds) ended.add(id);
+          return jobs;
+        },
+        (error) => refusals.push(error),
+      );
+    },
+  );
   return { batchIds: ended, refusals };
 }
 
@@ -98,26 +98,41 @@ export async function wakeAllWaiters(
   channel: string | undefined,
 ): Promise<{ readonly queues: ReadonlySet<string>; readonly refusals: readonly Error[] }> {
   const queues = new Set<string>();
-  for (;;) {
-    let [found, woken] = [0, 0];
-    const refusals: Error[] = [];
-    for (const [queue, ids] of await findUnwoken(db, tables, batchIds)) {
-      const some = await inHalves(
+  const refusals: Error[] = [];
+  await pageByPage(
+    (after) => findUnwoken(db, tables, batchIds, after),
+    async (queue, ids) => {
+      const woken = await inHalves(
         ids,
         (half) => wakeWaiters(db, tables, { queue, ids: half, channel }),
         (error, id) => refusals.push(cannotBeMadeDue(queue, id, error)),
       );
-      if (some > 0) queues.add(queue);
-      found += ids.length;
-      woken += some;
-    }
-    if (woken === 0 || found < MOST_UNWOKEN) return { queues, refusals };
-  }
+      if (woken > 0) queues.add(queue);
+    },
+  );
+  return { queues, refusals };
 }
 
 function cannotBeMadeDue(queue: string, id: number, cause: unknown): QueueError {
   const what = `Job ${id} of '${queue}' cannot be made due, though what it waits for has ended`;
   return new QueueError(`${what}: the database refuses to change its row`, { cause });
+}
+
+/**
+ * Goes once through all jobs that `find` finds, in the order of their ids: what is locked or refuses is left,
+ * and keeps back none of those behind it.
+ */
+async function pageByPage(
+  find: (after: number) => Promise<ReadonlyMap<string, readonly number[]>>,
+  visit: (queue: string, ids: readonly number[]) => Promise<void>,
+): Promise<void> {
+  for (let after = 0; ; ) {
+    const found = await find(after);
+    for (const [queue, ids] of found) await visit(queue, ids);
+    const ids = [...found.values()].flat();
+    if (ids.length < CHUNK) return;
+    after = Math.max(...ids);
+  }
 }
 
 /**
