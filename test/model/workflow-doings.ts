@@ -125,7 +125,8 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         inContext: (task) => task(),
       },
       {
-        ...{ db, enqueuing: db, tables, queue: world.workflowsOf, retries, tokens: undefined },
+        ...{ db, enqueuing: db, tables, queue: world.workflowsOf, tokens: undefined },
+        asking: { retries, events },
         recorder: new StepRecorder({ db, tables, holder, events, retries }),
       },
     );

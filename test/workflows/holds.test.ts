@@ -82,17 +82,20 @@ describe('an answer that is lost', () => {
     expect([seen.lost, calls]).toEqual([1, 1]);
   });
 
-  test('of a signal: the same one is received again', async () => {
+  test('of a signal: the same one is received again, and the worker says why its handler waits', async () => {
     const seen = losing('signal: received');
+    const errors: string[] = [];
     const id = await enqueue();
     await queue.workflows.signal(database.db, { id }, answer, 1);
     await queue.workflows.signal(database.db, { id }, answer, 2);
-    await start(async ({ step }) => [
+    const worker = await start(async ({ step }) => [
       await step.waitForSignal(answer),
       await step.waitForSignal(answer, { name: 'second' }),
     ]);
+    worker.on('error', ({ error, during }) => errors.push(`${during}: ${String(error)}`));
     expect(await outputOf(id)).toEqual([1, 2]);
     expect(seen.lost).toBe(1);
+    expect(errors).toEqual([`a step of job ${id} of 'q': Error: the connection broke`]);
   });
 
   test('of a park: the job waits all the same, and goes on', async () => {

@@ -553,12 +553,13 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   forWorker({ statements, tables, events, wake }: HostWorker): ContextInWorker {
     const all = this.#all(tables);
     const retries = new Retries();
+    const asking = { retries, events };
     const questions = statements.of('settlements');
     const db = statements.of('settlements', { prepared: true });
     const recorders = new Map<string, StepRecorder>();
     const added: AddedContext = {
       name: 'step',
-      isBlocked: (attempt) => answeredTo(attempt, retries, () => isBlocked(questions, all, attempt.job)),
+      isBlocked: (attempt) => answeredTo(attempt, asking, () => isBlocked(questions, all, attempt.job)),
       of: (attempt) => {
         const { holder } = attempt;
         const recorder =
@@ -570,7 +571,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
           tables: all,
           queue: this.#queue,
           recorder,
-          retries,
+          asking,
           tokens: this.tokens,
         };
         return new StepRun(attempt, storeInWorker(attempt, store), this.#observer);

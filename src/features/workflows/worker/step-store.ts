@@ -9,6 +9,7 @@ import type { Holder } from '../../../core/sql/fence.ts';
 import type { RowLocks } from '../../../core/sql/row-locks.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
 import type { Retries } from '../../../core/time/retries.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { NonRetryableError } from '../../../errors.ts';
@@ -48,14 +49,23 @@ export interface WorkerStoreOptions {
   readonly tables: TablesOfWorkflows;
   readonly queue: QueueOfWorkflows;
   readonly recorder: StepRecorder;
-  readonly retries: Retries;
+  readonly asking: Asking;
   readonly tokens: Tokens | undefined;
 }
 
-/** The answer to a question of an attempt, which is asked again while the database does not give one. */
+/** What the questions of attempts need. */
+export interface Asking {
+  readonly retries: Retries;
+  readonly events: WorkerEmitter;
+}
+
+/**
+ * The answer to a question of an attempt, which is asked again while the database does not give one: the
+ * first time with an `error` event, since its handler waits for as long as that takes.
+ */
 export async function answeredTo<T>(
-  { signal }: Pick<AttemptAddedTo, 'signal'>,
-  retries: Retries,
+  { signal, job }: Pick<AttemptAddedTo, 'signal' | 'job'>,
+  { retries, events }: Asking,
   ask: () => Promise<T>,
 ): Promise<T> {
   for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
@@ -63,6 +73,9 @@ export async function answeredTo<T>(
       return await ask();
     } catch (error) {
       if (!isAboutTheServer(error) && !isAboutLocks(error)) throw error;
+      if (delayMs === FIRST_RETRY_MS && isAboutTheServer(error)) {
+        events.emit('error', { error, during: `a step of job ${job.id} of '${job.queue}'` });
+      }
       await retries.sleep(delayMs, signal);
       signal.throwIfAborted();
     }
@@ -72,10 +85,10 @@ export async function answeredTo<T>(
 /** The steps of an attempt in a worker: it tries again while the database does not answer. */
 export function storeInWorker(
   attempt: AttemptAddedTo,
-  { db, enqueuing, tables, queue, recorder, retries, tokens }: WorkerStoreOptions,
+  { db, enqueuing, tables, queue, recorder, asking, tokens }: WorkerStoreOptions,
 ): StepStore {
   const { job, holder } = attempt;
-  const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, retries, ask);
+  const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, asking, ask);
   return {
     find: () => answered(() => findSteps(db, tables, job)),
     record: (step) => recorder.record(step, attempt.signal),
