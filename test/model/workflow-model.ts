@@ -410,7 +410,7 @@ export class WorkflowModel {
       job.unwanted = true;
       this.cancelledWith.add(job.id);
       if (job.workerId !== null) continue;
-      job.blockers = null;
+      if (Number(job.blockers) <= 0) job.blockers = null;
       job.run = 'due';
     }
   }
@@ -461,8 +461,9 @@ export class WorkflowModel {
       batches.some(({ id }) => id === tally.batch) ? { ...tally, unwanted: false } : tally,
     );
     for (const job of this.live) {
-      if (batches.some(({ id }) => id === job.batch) && this.cancelledWith.delete(job.id))
-        job.unwanted = false;
+      if (!batches.some(({ id }) => id === job.batch) || !this.cancelledWith.delete(job.id)) continue;
+      job.unwanted = false;
+      if (job.workerId === null) job.blockers = null;
     }
     for (const { id } of failed) this.redrive(id);
     for (const job of this.live) {

@@ -497,6 +497,34 @@ describe('a flow', () => {
     },
   );
 
+  test('that was cancelled and is redriven begins nothing early when the worker dies that was to end it', async () => {
+    const { client } = database;
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(report, 'last', { after: [flow.add(work, 'first')] });
+    });
+    const last = Number(jobIds[1]);
+    await queue.pause(database.db, 'q');
+    await workflows.cancelFlow(database.db, id);
+    await endAllMembers(database.db, all, (await fold()).unwanted, undefined);
+    const [dead] = await client`insert into queue_workers (name, queues) values ('dead', '[]') returning id`;
+    const [told] = await client`
+      update queue_jobs set worker_id = ${dead?.id}, fence = fence + 1, attempt = attempt + 1, claimed_at = now()
+      where id = ${last} returning fence`;
+    await workflows.redriveFlow(database.db, id);
+    await client`delete from queue_workers where id = ${dead?.id}`;
+    await start();
+    await until(async () => {
+      const [job] = await client`select worker_id, fence from queue_jobs where id = ${last}`;
+      // It was claimed once more, and put back.
+      return job === undefined || (job.worker_id === null && job.fence !== told?.fence);
+    });
+    expect(ran).toEqual([]);
+    expect(await statesOf(jobIds)).toEqual(['due', 'waiting']);
+    await queue.resume(database.db, 'q');
+    await until(async () => (await workflows.flow(database.db, id))?.endedAt !== null);
+    expect(await statesOf(jobIds)).toEqual(['completed', 'completed']);
+  });
+
   test('that was cancelled and is redriven leaves the cancel of a single job as it is', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       flow.add(work, 'one');

@@ -17,7 +17,7 @@
     ),
     asked as (
       update "queue_jobs" as j
-      set cancel_reason = i.reason, blockers = case when j.worker_id is not null then j.blockers end,
+      set cancel_reason = i.reason, blockers = case when j.worker_id is not null or j.blockers > 0 then j.blockers end,
         run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
       from free as i
       where j.queue = $4 and j.id = i.id

@@ -3,7 +3,8 @@
       where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[])))
       order by j.id for no key update
     )
-    update "queue_jobs" as j set cancel_reason = null
+    update "queue_jobs" as j
+    set cancel_reason = null, blockers = case when j.worker_id is not null then j.blockers end
     where j.queue = $3 and j.id = any(array(select id from told))
     returning j.id
 -- $1 = "mail"

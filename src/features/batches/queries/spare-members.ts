@@ -10,7 +10,8 @@ export interface SpareMembers {
 
 /**
  * Takes back that members of one queue are to end: those that no worker holds are due as they are. Of one
- * that runs, the worker may know already; it then ends all the same.
+ * that is held, the worker may know already; it then ends all the same. If that worker dies before, it waits
+ * again for what has to end before it.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches. It locks jobs after them, in
  * the order of their ids, and waits for a claim or a settlement that is under way.
@@ -30,7 +31,8 @@ export function spareMembersQuery({ queueJobs }: TablesOfBatches, { queue, ids }
       where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
       order by j.id for no key update
     )
-    update ${queueJobs} as j set cancel_reason = null
+    update ${queueJobs} as j
+    set cancel_reason = null, blockers = case when j.worker_id is not null then j.blockers end
     where j.queue = ${queue} and j.id = any(array(select id from told))
     returning j.id`;
 }
