@@ -97,6 +97,26 @@ test('a payload keeps every digit, unless the mapping makes it; a function of th
   ]);
 });
 
+test('a deadline is counted from the import; a row that is due behind it is left', async () => {
+  const timed = defineJob('timed', { payload: unvalidated<unknown>(), deadlineMs: 3_600_000 });
+  await database.client`alter table "legacy tasks" add made timestamptz`;
+  await database.client`
+    insert into "legacy tasks" (type, data, "due at", made) values
+      ('timed', '{"n": 1}', now() - interval '1 day', now() - interval '2 days'),
+      ('timed', '{"n": 2}', now() + interval '2 hours', now())`;
+  const source = from.table({ ...options, columns: { ...options.columns, createdAt: sql`made` } });
+  const report = await importJobs(database.db, source, { timed: { job: timed } });
+  await database.client`alter table "legacy tasks" drop made`;
+  expect(report).toMatchObject({ imported: 1, left: 1 });
+  expect(report.leftJobs).toMatchObject([
+    { id: '2', why: 'invalid', message: expect.stringContaining('3600000, is over by then') },
+  ]);
+  const ran: unknown[] = [];
+  const handlers = [handle(timed, async ({ payload }) => void ran.push(payload))];
+  await drain(database.db, { queue, handlers, deadlineMs: 20_000, log: false });
+  expect(ran).toEqual([{ n: 1 }]);
+});
+
 test('rows that cannot be locked are refused in a sentence, and stay', async () => {
   await database.client`insert into "legacy tasks" (type, data) values ('send', '{"order": 1}')`;
   const distinct = { ...options, table: sql`(select distinct * from ${tasks}) as ${tasks}` };

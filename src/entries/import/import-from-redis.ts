@@ -204,14 +204,15 @@ class RedisImport {
     return given;
   }
 
-  #marked({ read, job, payload, bounded }: ImportedJob): ImportedJob {
+  #marked(imported: ImportedJob): ImportedJob {
+    const { read, job } = imported;
     const { id } = read;
     const runAtMs = job.runAtMs ?? read.runAt.getTime();
     const mark: ImportMark = { source: this.source, id, runAtMs, uniqueKey: job.uniqueKey };
     // Our own text of an object.
     const metadata = { ...JSON.parse(job.metadata), [IMPORT_MARK]: mark };
     const parked = { runAtMs: NEVER_MS, uniqueKey: this.#keyOf(id), metadata: JSON.stringify(metadata) };
-    return { read, payload, bounded, job: { ...job, ...parked } };
+    return { ...imported, job: { ...job, ...parked } };
   }
 
   async #release(rows: readonly { readonly id: number; readonly queue: string }[]): Promise<void> {

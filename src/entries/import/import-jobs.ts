@@ -45,7 +45,8 @@ const OPTIONS = namesOf<ImportOptions>({
  * Moves the jobs that wait in another system: those that are due, those that are not yet, and those that have
  * failed and are to run again. Each keeps its payload, as the mapping changes it, its priority among the
  * others, its time, its key where that has a counterpart, the attempts behind and before it, and the time of
- * its creation. A job that the definition refuses, or whose key a live job has, stays where it is.
+ * its creation. A job that the definition refuses, or whose key a live job has, stays where it is. A
+ * `deadlineMs` of the definition is counted from the import.
  *
  * ```ts
  * await importJobs(db, from.pgBoss(), { 'send-email': { job: sendEmail, payload: toEmail } });

@@ -6,7 +6,7 @@ export interface LeftJob {
   readonly id: string;
   readonly name: string;
   /**
-   * - `invalid`: its payload, or what the mapping made of it, was refused.
+   * - `invalid`: its payload, or what the mapping made of it, was refused; or it is due after its deadline.
    * - `duplicate`: a live job here has its unique key.
    * - `unfit`: it hangs on something that cannot be carried over, such as a flow, or a serial queue.
    */

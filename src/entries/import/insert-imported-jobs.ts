@@ -35,10 +35,10 @@ export async function insertImportedJobs(
     }
   }
   for (const [queue, part] of byQueue(inserted)) {
-    const histories = part.map(({ newId, read }) => ({
+    const histories = part.map(({ newId, read, createdAt }) => ({
       id: newId,
       attempt: read.attempts,
-      createdAtMs: timeOrNothing(read.createdAt),
+      createdAtMs: timeOrNothing(createdAt),
     }));
     const found = await carryOverJobs(tx, settings.tables, queue, histories);
     if (found !== part.length) throw new QueueError('Jobs that were just inserted are not there');

@@ -22,6 +22,8 @@ export interface ImportedJob {
   readonly payload: unknown;
   /** Whether it had more attempts there than a job can have here. */
   readonly bounded: boolean;
+  /** `undefined`: when it is inserted here. */
+  readonly createdAt: Date | undefined;
 }
 
 /** Checks a job with its rule. Nothing that the rule's functions or the definition throw passes on. */
@@ -54,6 +56,7 @@ export async function newImportedJob(
     if (made.maxAttempts <= checkInteger('Its attempts', read.attempts, 0, MAX_ATTEMPTS)) {
       throw new RangeError(`It has used ${read.attempts} of ${made.maxAttempts} attempts`);
     }
+    refuseLate(made.runAtMs, rule.job.deadlineMs);
     const job = inGroup(
       tables,
       withOwn(own, carriesItsJson(rule, payload) ? { ...made, payload: read.json } : made, options),
@@ -63,6 +66,8 @@ export async function newImportedJob(
       job,
       payload,
       bounded: given.maxAttempts === undefined && attemptsOf(read, rule) > MAX_ATTEMPTS,
+      // A deadline is counted from the creation, and would be over for what has waited there for long.
+      createdAt: rule.job.deadlineMs === undefined ? read.createdAt : undefined,
     };
   } catch (error) {
     return { id, name, why: 'invalid', message: error instanceof Error ? error.message : String(error) };
@@ -97,6 +102,15 @@ function payloadOf(read: ReadJob, { job, payload }: ImportRule): unknown {
  */
 function carriesItsJson({ payload }: ImportRule, carried: unknown): boolean {
   return payload === undefined && carried !== undefined;
+}
+
+/** A job that is due behind its deadline would be discarded without an attempt. */
+function refuseLate(runAtMs: number | null, deadlineMs: number | undefined): void {
+  if (runAtMs === null || deadlineMs === undefined || runAtMs < Date.now() + deadlineMs) return;
+  throw new RangeError(
+    `It is due at ${new Date(runAtMs).toISOString()}, and the deadlineMs of its definition, ${deadlineMs}, ` +
+      'is over by then: it is counted from the import',
+  );
 }
 
 function isEmpty(data: unknown): boolean {
