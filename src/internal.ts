@@ -137,6 +137,7 @@ export { fireSchedules } from './features/schedules/queries/fire-schedules.ts';
 export { queryScheduleRows } from './features/schedules/sql/schedule-tables.ts';
 export { toFiring } from './features/schedules/to-firing.ts';
 export { signalToStore } from './features/workflows/job/signal-value.ts';
+export { isUndo, MAX_MADE_NAME_BYTES } from './features/workflows/job/step-names.ts';
 export { type FoundStep, findSteps } from './features/workflows/queries/find-steps.ts';
 export type { Received, SignalToReceive } from './features/workflows/queries/receive-signal.ts';
 export type { RecordedStep, StepToRecord } from './features/workflows/queries/record-steps.ts';

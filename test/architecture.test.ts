@@ -297,6 +297,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
     'pages',
     'deed.ts',
     'redrive-cause.ts',
+    'redrive-step.ts',
     'actions.ts',
     'create-dashboard.tsx',
     'to-node.ts',

@@ -181,6 +181,60 @@ test('a discarded job does a step again, and all after it', async () => {
   ]);
 });
 
+test('a step is redriven whatever its name, and who comes second is told why nothing was done', async () => {
+  const job = defineJob('steps', { payload: unvalidated<number>(), queue: 'q', maxAttempts: 1 });
+  const { id } = await queue.enqueue(database.db, job, 1);
+  const long = 'é'.repeat(100);
+  await drain(database.db, {
+    queue,
+    handlers: [
+      handle(job, async ({ step }) => {
+        await step.run(long, { undo: () => {} }, () => 1);
+        await step.undoAll(new Error('broken'));
+        return fail('broken');
+      }),
+    ],
+    deadlineMs: 20_000,
+    log: false,
+  });
+  const dashboard = dashboardFor();
+  // As a wait for a child is called.
+  await database.client`update queue_steps set name = name || ': end' where name = ${long}`;
+  const steps = formsOf(await page(dashboard, `/jobs/${id}`)).flatMap(({ fields }) => fields.step ?? []);
+  expect(steps).toEqual([`${long}: end`]); // A job cannot go on from an undo.
+  const form = { id: String(id), step: `${long}: end`, back: '/' };
+  const first = await post(dashboard, '/actions/redrive-from', form);
+  expect(first.headers.get('location')).toBe('/?done=redriven&n=1');
+  for (const step of [form.step, `undo:${long}`]) {
+    const second = await post(dashboard, '/actions/redrive-from', { ...form, step });
+    expect(second.headers.get('location')).toBe('/?done=no-step');
+  }
+  expect(textOf(await page(dashboard, '/?done=no-step'))).toContain('The job has no such step');
+  const plain = await post(dashboard, '/actions/redrive', { id: String(id), back: '/' });
+  expect(plain.headers.get('location')).toBe('/?done=not-discarded&n=0');
+});
+
+test('what is told of a redriven step hides its name where its job does', async () => {
+  const steps = defineJob('steps', { payload: unvalidated<number>(), queue: 'q', maxAttempts: 1 });
+  const { id } = await queue.enqueue(database.db, steps, 1);
+  const handler = handle(steps, async ({ step }) => {
+    await step.run('pay Ada', () => 1);
+    return fail('broken');
+  });
+  await drain(database.db, { queue, handlers: [handler], deadlineMs: 20_000, log: false });
+  const dashboard = createDashboard({
+    db: another(database.db),
+    queue,
+    authorize: () => 'write',
+    show: ({ field, job, text }) => (field === 'step' && job?.kind === 'steps' ? null : text),
+    onAction: ({ target, outcome }) => {
+      done.push({ target, outcome });
+    },
+  });
+  await post(dashboard, '/actions/redrive-from', { id: String(id), step: 'pay Ada', back: '/' });
+  expect(done).toEqual([{ target: { step: 'hidden' }, outcome: '1 redriven' }]);
+});
+
 test('boxes stand right of what is before them, and none upon another', () => {
   const nodes = Array.from({ length: 500 }, (_, at) => ({
     key: String(at),

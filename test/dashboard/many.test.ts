@@ -111,6 +111,17 @@ describe('some that are selected', () => {
     const fields = { of: 'all', q: 'a\0', until: '9' };
     expect((await post(dashboard, '/actions/cancel-many', fields)).status).toBe(415);
   });
+
+  test('the longest filter fits into the form, whatever it is written in', async () => {
+    const title = '請'.repeat(1_980);
+    await addJob(database.client, { payload: { title } });
+    const dashboard = dashboardFor();
+    const q = `payload.title:${title}`;
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q }));
+    expect(textOf(html)).toContain('1 job matches');
+    const answer = await press(dashboard, html);
+    expect(answer).toBe(`/jobs?${new URLSearchParams({ q, done: 'cancelled-many', n: '1' })}`);
+  });
 });
 
 describe('all that match a filter', () => {

@@ -1,12 +1,14 @@
 import { QueueError } from '../../index.ts';
-import { databaseTime, type ManyAction, showJob } from '../../internal.ts';
+import { databaseTime, type ManyAction } from '../../internal.ts';
 import type { DashboardAction } from './access.ts';
 import type { Deed } from './deed.ts';
 import { type Fields, nameIn, numberOf, timeOf } from './form-fields.ts';
 import { limitText, RefusedLimitError, setLimit } from './limit-form.ts';
 import { chosenOf, doWithChosen, reasonOf } from './many-jobs.ts';
+import { jobId, ownJob } from './own-job.ts';
 import type { NoticeCode } from './parts/notice.tsx';
 import { redriveCause } from './redrive-cause.ts';
+import { redriveStep } from './redrive-step.ts';
 import { audited, hasQueue, limitsOf, may, schedulesOf, type Visit, workflowsOf } from './visit.ts';
 
 interface Act {
@@ -20,7 +22,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   cancel: { action: 'cancel', act: (visit, fields) => cancel(visit, fields, false) },
   force: { action: 'force', act: (visit, fields) => cancel(visit, fields, true) },
   redrive: { action: 'redrive', act: redrive },
-  'redrive-from': { action: 'redrive', act: redriveFrom },
+  'redrive-from': { action: 'redrive', act: redriveStep },
   'cancel-flow': { action: 'cancel', act: (visit, fields) => withFlow(visit, fields, 'cancel') },
   'redrive-flow': { action: 'redrive', act: (visit, fields) => withFlow(visit, fields, 'redrive') },
   'redrive-cause': { action: 'redrive', act: redriveCause },
@@ -68,7 +70,7 @@ export async function act(visit: Visit, name: string, fields: Fields): Promise<A
 }
 
 async function cancel(visit: Visit, { id: text = '' }: Fields, force: boolean): Promise<Deed | undefined> {
-  const id = await ownJob(visit, text);
+  const id = (await ownJob(visit, text))?.id;
   if (id === undefined) return undefined;
   const { db, queue } = visit.settings;
   const result = await queue.cancel(db, id, { reason: reasonOf(visit), force });
@@ -78,28 +80,12 @@ async function cancel(visit: Visit, { id: text = '' }: Fields, force: boolean): 
 }
 
 async function redrive(visit: Visit, { id: text = '' }: Fields): Promise<Deed | undefined> {
-  const id = await ownJob(visit, text);
+  const id = (await ownJob(visit, text))?.id;
   if (id === undefined) return undefined;
   const { db, queue } = visit.settings;
   const { redriven, duplicates } = await queue.redrive(db, id);
-  const notice = redriven > 0 ? 'redriven' : duplicates > 0 ? 'duplicates' : 'none';
+  const notice = redriven > 0 ? 'redriven' : duplicates > 0 ? 'duplicates' : 'not-discarded';
   return { notice, count: redriven, ids: [id], outcome: `${redriven} redriven` };
-}
-
-/** Does a step of a discarded job again, and all that began after it. */
-async function redriveFrom(visit: Visit, { id: text = '', step = '' }: Fields): Promise<Deed | undefined> {
-  const [id, from, workflows] = [await ownJob(visit, text), nameIn(step), workflowsOf(visit)];
-  if (id === undefined || from === undefined || workflows === undefined) return undefined;
-  const { db } = visit.settings;
-  const redriven = (await workflows.redrive(db, id, { from })) === 'redriven' ? 1 : 0;
-  const target = { step: audited(visit, undefined, 'step', from) };
-  return {
-    notice: redriven > 0 ? 'redriven' : 'none',
-    count: redriven,
-    ids: [id],
-    target,
-    outcome: `${redriven} redriven`,
-  };
 }
 
 /** With all jobs of a flow, so only for users who may see all jobs. */
@@ -158,7 +144,7 @@ async function many(visit: Visit, fields: Fields, action: ManyAction): Promise<D
 }
 
 async function runNow(visit: Visit, { id: text = '' }: Fields): Promise<Deed | undefined> {
-  const id = await ownJob(visit, text);
+  const id = (await ownJob(visit, text))?.id;
   if (id === undefined) return undefined;
   const { db, queue } = visit.settings;
   const answer = await queue.runNow(db, id);
@@ -229,19 +215,4 @@ async function limit(visit: Visit, fields: Fields, remove: boolean): Promise<Dee
   };
   const notice = remove ? 'unlimited' : 'limited';
   return { notice, target, outcome: remove ? 'removed' : limitText(fields) };
-}
-
-/** The id of a job in their scope. */
-async function ownJob(visit: Visit, text: string): Promise<number | undefined> {
-  const id = jobId(text);
-  if (id === undefined) return undefined;
-  const { settings, granted } = visit;
-  const job = await showJob(settings.db, settings.queue.tables, { id, scope: granted.scope, cut: 0 });
-  return job?.id;
-}
-
-/** A job's id as a URL or a form has it; `undefined` for anything else. */
-export function jobId(text: string): number | undefined {
-  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
-  return Number.isSafeInteger(id) && id > 0 ? id : undefined;
 }

@@ -4,15 +4,16 @@ import type { OwnColumns } from '../../core/schema/index.ts';
 import { type Executor, MissingMigrationError } from '../../index.ts';
 import { describeThrown, type ShownJob, showJob, sqlStateOf, unlessMissing } from '../../internal.ts';
 import { granted } from './access.ts';
-import { act, jobId } from './actions.ts';
+import { act } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';
 import { assetAnswer } from './assets/assets.ts';
 import { download } from './download.ts';
-import { fieldsOf, nameIn } from './form-fields.ts';
+import { backOf, fieldsOf, nameIn } from './form-fields.ts';
 import { type Child, h } from './html.ts';
 import { Links, nameInPath, pathIn } from './links.ts';
 import { Looks } from './looks.ts';
 import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';
+import { jobId } from './own-job.ts';
 import { databasePage } from './pages/database.tsx';
 import { errorsPage } from './pages/errors.tsx';
 import { flowPage, noFlowPage } from './pages/flow.tsx';
@@ -129,13 +130,13 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
   );
   app.post('/actions/:name', async (c) => {
     const fields = await fieldsOf(c);
-    if (fields === undefined) return await refused(c, 415, 'Not a form', 'An action must be sent as a form.');
+    if (fields === undefined) return await refused(c, 415, 'Not a form', NOT_A_FORM);
     const visit = c.get('visit');
     const acted = await act(visit, c.req.param('name'), fields);
     if (acted.done && acted.goesOn !== undefined)
       return await pageAnswer(c.req.raw, await textOf(goingOnPage(visit, acted.goesOn, fields)));
     if (acted.done) {
-      const [path = '/', query = ''] = links.back(fields.back).split('?');
+      const [path = '/', query = ''] = links.back(backOf(fields)).split('?');
       const params = new URLSearchParams(query);
       for (const name of SAID) params.delete(name);
       params.set('done', acted.notice);
@@ -174,6 +175,10 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
   });
   return app;
 }
+
+const NOT_A_FORM =
+  'An action must be sent as a form of at most 24 kB, without characters that PostgreSQL cannot keep. ' +
+  'Nothing was done.';
 
 const REFUSED_FORM =
   'This form was not sent from a page of this dashboard. Behind a proxy that changes the host, add the ' +

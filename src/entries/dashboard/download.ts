@@ -1,6 +1,6 @@
 import type { Executor } from '../../index.ts';
 import { type JsonText, type ShownJob, showJob } from '../../internal.ts';
-import { nameIn } from './form-fields.ts';
+import { stepIn } from './form-fields.ts';
 import { within } from './looks.ts';
 import { turnsOf } from './turns.ts';
 import { revealed, type Visit, workflowsOf } from './visit.ts';
@@ -54,7 +54,7 @@ async function outputOf(
   { id, queue }: ShownJob,
   step: string | undefined,
 ): Promise<JsonText | null | undefined> {
-  const name = nameIn(step);
+  const name = stepIn(step);
   if (name === undefined) return undefined;
   const found = await workflowsOf(visit)?.shown(db, { id, queue, name, cut: MAX_VALUE, limit: 1 });
   return found?.steps[0]?.outputText;

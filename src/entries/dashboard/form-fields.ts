@@ -1,11 +1,17 @@
 import type { Context } from 'hono';
-import { MAX_NAME_BYTES, unstorableIn } from '../../internal.ts';
+import { MAX_MADE_NAME_BYTES, MAX_NAME_BYTES, unstorableIn } from '../../internal.ts';
 
 /** What a form sent. */
 export type Fields = Readonly<Record<string, string>>;
 
-/** What a form may send: more than any name, and far less than would hurt. */
-const MAX_FORM = 16_384;
+/**
+ * What a form may send: the longest filter, of which a form writes each character in up to nine, beside 100
+ * ids; and far less than would hurt.
+ */
+const MAX_FORM = 24_576;
+
+/** Where the jobs are listed. */
+export const JOBS = '/jobs';
 
 /**
  * What a form sent; `undefined` when it is not a form, is too large, or holds what PostgreSQL cannot store.
@@ -39,6 +45,11 @@ async function textUpTo({ body }: Request, bytes: number): Promise<string | unde
   }
 }
 
+/** Where a form leads back to: `/jobs` means the jobs of its own filter, which need not be sent twice. */
+export function backOf({ back, q }: Fields): string | undefined {
+  return back === JOBS && q !== undefined ? `${JOBS}?${new URLSearchParams({ q })}` : back;
+}
+
 /** A whole number that a form sent; `undefined` for anything else. */
 export function numberOf(text: string | undefined): number | undefined {
   const number = text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
@@ -55,6 +66,15 @@ export function timeOf(ms: number): Date {
 
 /** A name that a form or a URL sent, as PostgreSQL can keep one; `undefined` for anything else. */
 export function nameIn(text: string | undefined): string | undefined {
+  return nameUpTo(MAX_NAME_BYTES, text);
+}
+
+/** The name of a step, which may be made of that of another one. */
+export function stepIn(text: string | undefined): string | undefined {
+  return nameUpTo(MAX_MADE_NAME_BYTES, text);
+}
+
+function nameUpTo(bytes: number, text: string | undefined): string | undefined {
   if (text === undefined || text === '' || unstorableIn(text) !== undefined) return undefined;
-  return new TextEncoder().encode(text).byteLength <= MAX_NAME_BYTES ? text : undefined;
+  return new TextEncoder().encode(text).byteLength <= bytes ? text : undefined;
 }

@@ -1,6 +1,6 @@
 import { databaseTime, type ManyAction } from '../../../internal.ts';
 import { countText } from '../duration.ts';
-import type { Fields } from '../form-fields.ts';
+import { backOf, type Fields, JOBS } from '../form-fields.ts';
 import { Fragment, h } from '../html.ts';
 import { type Chosen, type Counted, chosenOf, countChosen, RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
@@ -83,7 +83,7 @@ function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
     until: String(counted?.until ?? Number.MAX_SAFE_INTEGER),
     asof: String(asOf),
     ...(counted !== undefined && { total: String(counted.jobs) }),
-    back: `/jobs?${new URLSearchParams({ q })}`,
+    back: JOBS,
   };
   return (
     <>
@@ -155,7 +155,7 @@ export function goingOnPage(visit: Visit, { path, progress, total, kept }: Going
           <button type="submit" class="button is-main">
             Continue
           </button>
-          <a class="button" href={visit.links.back(fields.back)}>
+          <a class="button" href={visit.links.back(backOf(fields))}>
             Stop here
           </a>
         </form>

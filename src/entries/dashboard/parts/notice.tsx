@@ -13,6 +13,7 @@ export const NOTICES = {
   redriven: 'Put back, due now: # jobs.',
   duplicates: 'A live job has the unique key, so the job stays discarded.',
   none: 'None of these jobs is left.',
+  'not-discarded': 'The job is not discarded any more; nothing was done.',
   slow: 'The search took too long: narrow the filter. Done with # jobs.',
   running: 'A worker already holds the job.',
   waiting: 'The job waits for something else and cannot be made due by hand.',
@@ -27,6 +28,7 @@ export const NOTICES = {
   'flow-cancelled': 'The flow is cancelled: its jobs end within seconds.',
   'flow-redriven': 'Put back in their order: # jobs.',
   'no-schedule': 'The schedule no longer exists.',
+  'no-step': 'The job has no such step: it may have been redriven meanwhile. Nothing was done.',
 } as const;
 
 /** What actions add to the URL of the page that they lead back to. */

@@ -1,5 +1,5 @@
 import type { MailboxRecord } from '../../../index.ts';
-import type { ShownJob, ShownStep, ShownSteps } from '../../../internal.ts';
+import { isUndo, type ShownJob, type ShownStep, type ShownSteps } from '../../../internal.ts';
 import { countText, durationText } from '../duration.ts';
 import { Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';
@@ -119,7 +119,7 @@ function Step({ visit, job, step, id }: StepProps) {
           />
         </details>
       )}
-      {job.state === 'discarded' && shownName === name ? (
+      {job.state === 'discarded' && shownName === name && !isUndo(name) ? (
         <div class="span actions">
           <ActionForm
             visit={visit}

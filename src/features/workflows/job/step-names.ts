@@ -7,3 +7,8 @@ export const END = ': end';
 
 /** The most bytes of the name of a step that is made of another one's, which was checked. */
 export const MAX_MADE_NAME_BYTES = MAX_NAME_BYTES + Math.max(`${UNDO}:`.length, END.length);
+
+/** Whether a step is part of an undo; a job cannot go on from one. */
+export function isUndo(name: string): boolean {
+  return name === UNDO || name.startsWith(`${UNDO}:`);
+}

@@ -19,7 +19,7 @@ import {
   StepLimitError,
   StepMismatchError,
 } from '../job/step-errors.ts';
-import { END, MAX_MADE_NAME_BYTES, UNDO } from '../job/step-names.ts';
+import { END, isUndo, MAX_MADE_NAME_BYTES, UNDO } from '../job/step-names.ts';
 import type { StepEnd, StepObservation, StepObserver } from '../job/step-observer.ts';
 import type { FoundStep } from '../queries/find-steps.ts';
 import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
@@ -156,11 +156,11 @@ export class AttemptSteps {
     run: (found: KnownStep | undefined) => Promise<T>,
     ends: 'with it' | 'later' = 'with it',
   ): Promise<T> {
-    const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
+    const undoes = isUndo(name);
     // A name that is made of another one may be longer: that one was checked.
-    const isMade = (isUndo && this.#isUndoing) || (kind === 'wait' && name.endsWith(END));
+    const isMade = (undoes && this.#isUndoing) || (kind === 'wait' && name.endsWith(END));
     checkText('The name of a step', name, isMade ? MAX_MADE_NAME_BYTES : MAX_NAME_BYTES);
-    if (isUndo && !this.#isUndoing)
+    if (undoes && !this.#isUndoing)
       throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
     // Left behind by waits beside it: it goes on in the next run.
     if (this.#isParked) return await new Promise(() => undefined);
