@@ -5,11 +5,12 @@ import { partitionsSql } from '../../src/entries/cli/sql/partitions.ts';
 import { placeOf } from '../../src/entries/cli/sql/table-names.ts';
 import { tuningSql } from '../../src/entries/cli/sql/tuning.ts';
 import { readPages } from '../docs/pages.ts';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
 const usual = placeOf({});
+const ALL = { control: true, metrics: true, workflows: true };
 const roles = { web: 'app_web', worker: 'app_worker', reader: 'app_reader', admin: 'app_admin' };
 
 const blocks = readPages().flatMap(({ blocks }) => blocks.filter(({ language }) => language === 'sql'));
@@ -44,19 +45,23 @@ describe('is what the guides have:', () => {
   });
 
   test('grants', () => {
-    const granted = statements(grantsSql(usual, roles, true));
+    const granted = statements(grantsSql(usual, roles, ALL));
     const written = blocks
-      .filter(({ code }) => /^grant .* to app_\w+;/m.test(code) && !/queue_(metrics|steps)|policy/.test(code))
+      .filter(({ code }) => /^grant .* to app_\w+;/m.test(code) && !/policy/.test(code))
       .flatMap(({ code }) => statements(code))
       .filter((each) => /^grant .* to app_(web|worker|reader|admin)$/.test(each));
     expect(written.length).toBeGreaterThan(15);
     expect(written.filter((each) => !granted.includes(each))).toEqual([]);
+    for (const tables of [/queue_metrics/, /queue_steps/, /queue_tallies/])
+      expect(written.some((each) => tables.test(each))).toBe(true);
   });
 });
 
 test('runs: partitions for hostile names of queues, tuning of one, and grants to new roles', async () => {
   const { client } = database;
   await addControlTables(database);
+  await addMetricsTable(database);
+  await addWorkflowTables(database);
   const queue = createQueue();
   const job = defineJob('a');
   for (const name of ['Mail', "it's"]) await queue.enqueue(database.db, job, undefined, { queue: name });
@@ -66,7 +71,7 @@ test('runs: partitions for hostile names of queues, tuning of one, and grants to
     const names = ['web', 'worker', 'reader', 'admin'].map((name) => `cli_${process.pid}_${name}`);
     for (const name of names) await sql.unsafe(`create role ${name}`);
     const [web = '', worker = '', reader = '', admin = ''] = names;
-    await sql.unsafe(grantsSql(usual, { web, worker, reader, admin }, true));
+    await sql.unsafe(grantsSql(usual, { web, worker, reader, admin }, ALL));
     const jobs = await sql<{ queue: string; partition: string }[]>`
       select queue, tableoid::regclass::text as partition from queue_jobs`;
     expect(Object.fromEntries(jobs.map(({ queue, partition }) => [queue, partition]))).toEqual({
@@ -89,7 +94,7 @@ test('of tables in a schema', async () => {
   await expect(
     client.begin(async (sql) => {
       await sql.unsafe(
-        grantsSql(place, { web: 'public', worker: 'public', reader: 'public', admin: 'public' }, false),
+        grantsSql(place, { web: 'public', worker: 'public', reader: 'public', admin: 'public' }, {}),
       );
       throw new Error('all of it ran');
     }),

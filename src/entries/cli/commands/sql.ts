@@ -4,7 +4,7 @@ import { integer, several, text } from '../arguments.ts';
 import { type Answer, type Call, call } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure, misused } from '../failure.ts';
-import { grantsSql } from '../sql/grants.ts';
+import { type Granted, grantsSql } from '../sql/grants.ts';
 import { partitionsSql } from '../sql/partitions.ts';
 import { placeOf } from '../sql/table-names.ts';
 import { tuningSql } from '../sql/tuning.ts';
@@ -20,12 +20,11 @@ interface PartitionFlags extends PlaceFlags {
   readonly hash?: number;
 }
 
-interface GrantFlags extends PlaceFlags {
+interface GrantFlags extends PlaceFlags, Granted {
   readonly web?: string;
   readonly worker?: string;
   readonly reader?: string;
   readonly admin?: string;
-  readonly control?: boolean;
 }
 
 /** `sql`: what drizzle-kit cannot express, to paste into a custom migration. It runs nothing. */
@@ -59,7 +58,9 @@ export function addSql(program: Command, end: (code: ExitCode) => void): void {
       .option('--worker <role>', role('worker'), text)
       .option('--reader <role>', role('reader'), text)
       .option('--admin <role>', role('admin'), text)
-      .option('--control', 'include schedules, limits and keys'),
+      .option('--control', 'include schedules, limits and keys')
+      .option('--metrics', 'include metrics')
+      .option('--workflows', 'include steps, signals, flows and batches'),
     grants,
     end,
   );
@@ -79,7 +80,7 @@ async function grants(called: Call<GrantFlags>): Answer {
   const quoted = (role: string) =>
     /^[a-z_][a-z0-9_]*$/.test(role) ? role : `"${role.replaceAll('"', '""')}"`;
   const roles = { web: quoted(web), worker: quoted(worker), reader: quoted(reader), admin: quoted(admin) };
-  return await print(called, grantsSql(placeOf(called.flags), roles, called.flags.control === true));
+  return await print(called, grantsSql(placeOf(called.flags), roles, called.flags));
 }
 
 async function print({ flags, output }: Call<PlaceFlags>, sql: string): Answer {

@@ -8,11 +8,18 @@ export interface Roles {
   readonly admin: string;
 }
 
+/** The features of an app that have tables of their own. */
+export interface Granted {
+  readonly control?: boolean;
+  readonly metrics?: boolean;
+  readonly workflows?: boolean;
+}
+
 /** The least rights that each role needs, as the guide "Schema" lists them. */
 export function grantsSql(
   place: TablePlace,
   { web, worker, reader, admin }: Roles,
-  withControl: boolean,
+  features: Granted,
 ): string {
   const { at } = namesIn(place);
   const on = (...tables: string[]) => tables.map(at).join(', ');
@@ -53,5 +60,36 @@ export function grantsSql(
     `grant select, delete on ${on('holds')} to ${admin};`,
     `grant select, insert on ${on('notes')} to ${admin};`,
   ];
-  return [...lines, ...(withControl ? control : [])].join('\n');
+  const metrics = [
+    '-- the same with metrics: to work and to read',
+    `grant select, insert, update, delete on ${on('metrics')} to ${worker};`,
+    `grant select on ${on('metrics')} to ${reader};`,
+  ];
+  const workflows = [
+    '-- the same with workflows: only for what is used',
+    `grant select, insert, update, delete on ${on('steps', 'mailboxes')} to ${worker};`,
+    `grant select, insert, update, delete on ${on('batches', 'waits', 'tallies')} to ${worker};`,
+    `grant insert on ${on('jobs')} to ${worker};`,
+    `grant usage on sequence ${on('batches_id_seq')} to ${worker};`,
+    'grant select (id, queue, kind, unique_key, worker_id, claimed_at, run_at, blockers) ' +
+      `on ${on('jobs')} to ${web};`,
+    `grant update (run_at) on ${on('jobs')} to ${web};`,
+    `grant select, insert, update on ${on('mailboxes')} to ${web};`,
+    `grant select, insert, update on ${on('batches')} to ${web};`,
+    `grant select, insert on ${on('waits')} to ${web};`,
+    `grant usage on sequence ${on('batches_id_seq')} to ${web};`,
+    `grant select, insert on ${on('tallies')} to ${web};`,
+    `grant select on ${on('steps', 'mailboxes', 'batches', 'waits')} to ${reader};`,
+    `grant select, insert, update on ${on('tallies')} to ${admin};`,
+    `grant select, insert on ${on('waits')} to ${admin};`,
+    `grant select, insert, delete on ${on('steps')} to ${admin};`,
+    `grant insert on ${on('mailboxes')} to ${admin};`,
+    `grant select, update on ${on('batches')} to ${admin};`,
+  ];
+  return [
+    ...lines,
+    ...(features.control ? control : []),
+    ...(features.metrics ? metrics : []),
+    ...(features.workflows ? workflows : []),
+  ].join('\n');
 }
