@@ -90,6 +90,21 @@ test('a flow is redriven and cancelled by who may, and each is told', async () =
   ]);
 });
 
+test('jobs that wait are no quiet, and a job of a flow says what it waits for', async () => {
+  const { jobIds } = await flowOf(2);
+  const [before = 0, after = 0] = jobIds.map(Number);
+  // Its own signal is all that is left of it.
+  await database.client`update queue_jobs set run_at = 'infinity', blockers = 0 where id = ${before}`;
+  const dashboard = dashboardFor();
+  const overview = textOf(await page(dashboard, '/'));
+  expect(overview).not.toContain('All quiet');
+  expect(overview).toMatch(/q 0 0 0 3 – 0/);
+  expect(textOf(await page(dashboard, '/queues'))).toMatch(/part <b> q 0 0 0 2 –/);
+  const facts = textOf(await page(dashboard, `/jobs/${after}`));
+  expect(facts).toContain('Waits for the jobs before it in its flow');
+  expect(facts).not.toContain('Due since');
+});
+
 test('flows are listed with where they stand, and a state lists its own', async () => {
   isFixed = false;
   const failed = await flowOf(3);

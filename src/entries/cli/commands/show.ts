@@ -49,7 +49,10 @@ async function print(output: Output, job: JobRecord, found: FoundSteps, values: 
     ['attempt', `${job.attempt} of ${job.maxAttempts}`],
     ['priority', String(job.priority)],
     ['enqueued', moment(job.createdAt)],
-    [job.state === 'scheduled' ? 'due' : 'became due', moment(job.runAt)],
+    // It has no time: it waits for something else.
+    ...(job.state === 'waiting'
+      ? []
+      : [[job.state === 'scheduled' ? 'due' : 'became due', moment(job.runAt)] as [string, string]]),
   ];
   if ('claimedAt' in job && job.claimedAt !== null)
     facts.push(['claimed', `${moment(job.claimedAt)} by worker ${job.workerId}`]);

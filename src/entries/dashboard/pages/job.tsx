@@ -48,7 +48,7 @@ export function jobPage(visit: Visit, job: ShownJob, workflow: { readonly found:
               <Fact name="Running for">
                 <Since at={job.claimedAt} nowMs={nowMs} />
               </Fact>
-            ) : job.finishedAt === null ? (
+            ) : job.finishedAt === null && job.runAt !== null ? (
               <Fact name={job.state === 'scheduled' ? 'Due' : 'Due since'}>
                 <Ago at={job.runAt} nowMs={nowMs} />
               </Fact>
@@ -58,7 +58,9 @@ export function jobPage(visit: Visit, job: ShownJob, workflow: { readonly found:
                 <a href={links.to(`/flows/${workflow.found.flow}`)}>#{workflow.found.flow}</a>
               </Fact>
             )}
-            {workflow === undefined ? null : <WaitsFor visit={visit} job={job} found={workflow.found} />}
+            {workflow === undefined ? null : (
+              <WaitsFor visit={visit} job={job} found={workflow.found} setAside={isSetAside(job)} />
+            )}
             {job.workerId === null ? null : <Fact name="Worker">#{job.workerId}</Fact>}
             {job.uniqueKey === null ? null : (
               <Fact name="Unique key">

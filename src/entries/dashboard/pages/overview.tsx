@@ -35,7 +35,9 @@ export async function overviewPage(visit: Visit) {
   const within = read === undefined ? 'in the last hour' : `in ${stretch}: older results were not read`;
   const counted = (state: 'due' | 'running' | 'scheduled') =>
     total && amountText(total[state], total.precision);
-  const idle = total?.due === 0 && total.running === 0 && total.scheduled === 0 && hour?.ended === 0;
+  // A workflow that waits for a signal is live, too.
+  const live = total && total.due + total.running + total.scheduled + total.waiting;
+  const idle = live === 0 && hour?.ended === 0;
   return (
     <Page visit={visit} title="Overview" charts>
       <Counted figures={figures} nowMs={nowMs} />

@@ -41,11 +41,12 @@ export async function queuesPage(visit: Visit) {
                 { number: 'due' },
                 { number: 'running' },
                 { number: 'scheduled' },
+                { number: 'waiting' },
                 { number: 'Lag' },
               ]}
             />
             <tbody>
-              {kinds.map(({ queue, kind, due, running, scheduled, oldestDueAt, precision }) => (
+              {kinds.map(({ queue, kind, due, running, scheduled, waiting, oldestDueAt, precision }) => (
                 <tr>
                   <td>
                     <a href={visit.links.jobs(`${word('kind', kind)} ${word('queue', queue)}`)}>
@@ -63,6 +64,9 @@ export async function queuesPage(visit: Visit) {
                   </td>
                   <td class="number" data-name="scheduled">
                     {amountText(scheduled, precision)}
+                  </td>
+                  <td class="number" data-name="waiting">
+                    {amountText(waiting, precision)}
                   </td>
                   <td class="number" data-name="lag">
                     <Since at={oldestDueAt} nowMs={visit.nowMs} />

@@ -164,11 +164,19 @@ function Unheard({
   );
 }
 
+interface WaitsForProps extends StepsProps {
+  /** Whether the database has refused its claim, which is all that it waits for then. */
+  readonly setAside: boolean;
+}
+
 /** What a live job waits for, among its facts. */
-export function WaitsFor({ visit, job, found }: StepsProps) {
+export function WaitsFor({ visit, job, found, setAside }: WaitsForProps) {
   if (found === undefined || job.finishedAt !== null || job.state === 'running') return null;
   const open = found.steps.filter(({ endedAt, error }) => endedAt === null && error === null);
-  if (open.length === 0) return null;
+  if (open.length === 0) {
+    const isBehind = job.state === 'waiting' && found.count === 0 && found.flow !== undefined && !setAside;
+    return isBehind ? <Fact name="Waits for">the jobs before it in its flow</Fact> : null;
+  }
   return (
     <Fact name="Waits for">
       {open.map(({ name, signal, until }, index) => {
