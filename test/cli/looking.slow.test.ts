@@ -189,6 +189,9 @@ describe('list', () => {
       [['list', '--where', 'tenant=7'], /no columns of its own/],
       [['show', '--', '-1'], /'-1' is not a job id/],
       [['show', '9007199254740992'], /'9007199254740992' is not a job id/],
+      [['flows', 'show', 'x'], /'x' is not a flow id/],
+      // It would print nothing, and never end.
+      [['tail', '-f', 'state:due'], /must be one of completed, discarded, cancelled here, not due/],
     ];
     for (const [args, why] of refused) {
       const { code, stdout, stderr } = await run(...args);

@@ -95,11 +95,13 @@ export function several(given: string, previous: readonly string[] = []): readon
 
 /** The ids of jobs, each once. @throws Failure for what is none */
 export function idsOf(args: readonly string[]): number[] {
-  return [...new Set(args.map(idOf))];
+  return [...new Set(args.map((each) => idOf(each)))];
 }
 
-export function idOf(given: string): number {
+export function idOf(given: string, of: 'job' | 'flow' = 'job'): number {
   const id = Number(given.replace(/^#/, ''));
   if (/^#?\d+$/.test(given) && id >= 1 && Number.isSafeInteger(id)) return id;
-  throw misused(`'${given}' is not a job id; job ids are whole numbers from 1 to ${Number.MAX_SAFE_INTEGER}`);
+  throw misused(
+    `'${given}' is not a ${of} id; ${of} ids are whole numbers from 1 to ${Number.MAX_SAFE_INTEGER}`,
+  );
 }

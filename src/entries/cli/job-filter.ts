@@ -97,8 +97,12 @@ export function listFilter(queue: Queue, flags: FilterFlags): ListFilter {
   };
 }
 
-/** The same as what a statement of ours looks for. */
-export function searchOf(queue: Queue, flags: FilterFlags): JobSearch {
+/**
+ * The same as what a statement of ours looks for.
+ *
+ * @param states those that the command is about: with another one it would wait for ever
+ */
+export function searchOf(queue: Queue, flags: FilterFlags, states: readonly State[] = STATES): JobSearch {
   const { kind, group, state, payload, createdAfter, createdBefore } = listFilter(queue, flags);
   const own = ownWanted(ownColumnsOf(queue.tables.queueJobs), ownFilter(queue, flags.where));
   const words = wordsOf(queue, flags);
@@ -106,6 +110,8 @@ export function searchOf(queue: Queue, flags: FilterFlags): JobSearch {
     (name) => words?.[name] !== undefined && flags[name] !== undefined,
   );
   if (twice !== undefined) throw misused(`--filter and an option both set ${twice}: set it once`);
+  if (words?.state !== undefined && !states.includes(words.state))
+    throw misused(`--filter: the state must be one of ${states.join(', ')} here, not ${words.state}`);
   const said = Object.fromEntries(Object.entries(words ?? {}).filter(([, value]) => value !== undefined));
   return {
     kind,

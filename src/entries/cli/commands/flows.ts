@@ -80,7 +80,7 @@ function rowOf(
 }
 
 async function show({ project, args: [given = ''], output }: Context<object>): Answer {
-  const id = idOf(given);
+  const id = idOf(given, 'flow');
   const graph = await workflowsOf(project).flowGraph(project.db, id);
   if (graph === undefined) throw noFlow(id);
   if (output.json) {
@@ -117,7 +117,7 @@ function nameOf({ kind, jobs }: FlowGroup): string {
 }
 
 async function cancel({ project, args: [given = ''], output }: Context<object>): Answer {
-  const id = idOf(given);
+  const id = idOf(given, 'flow');
   const workflows = workflowsOf(project);
   if ((await workflows.flow(project.db, id)) === undefined) throw noFlow(id);
   const cancelled = await workflows.cancelFlow(project.db, id);
@@ -127,7 +127,7 @@ async function cancel({ project, args: [given = ''], output }: Context<object>):
 }
 
 async function redrive({ project, args: [given = ''], output }: Context<object>): Answer {
-  const id = idOf(given);
+  const id = idOf(given, 'flow');
   const workflows = workflowsOf(project);
   if ((await workflows.flow(project.db, id)) === undefined) throw noFlow(id);
   const redriven = await workflows.redriveFlow(project.db, id);

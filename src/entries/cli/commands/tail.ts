@@ -35,7 +35,7 @@ async function tail(context: Context<Flags>): Answer {
   const { db, queue } = project;
   const { tables } = queue;
   const values = new ShownValues(project);
-  const search = searchOf(queue, flags);
+  const search = searchOf(queue, flags, FINAL_STATES);
   const { signal, forget } = untilInterrupted();
   try {
     const began = await databaseTime(db);
