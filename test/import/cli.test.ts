@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { useCli } from '../cli/support/build-cli.ts';
-import { runCli } from '../cli/support/run-cli.ts';
+import { runCli, startCli } from '../cli/support/run-cli.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 import { fill, pgBoss } from './systems.ts';
 
 const database = useTestDatabase();
@@ -73,6 +74,43 @@ test('takes a table of the app by SQL', async () => {
   expect(done.stdout).toContain('1 imported, 0 left');
   expect(done.stdout).toContain('1 of them had more than 10,000 attempts there');
   expect(await database.client.unsafe(`select status from ${table}`)).toEqual([{ status: 'done' }]);
+});
+
+test.each(['interrupted', 'failed'] as const)('says what was done before it was %s', async (stopped) => {
+  const { client } = database;
+  const [table, doubt] = ['old', 'doubt'].map((name) => `${name}_${randomBytes(3).toString('hex')}`);
+  await client`truncate queue_jobs`;
+  await client.unsafe(`
+    create table ${table} (id serial, payload jsonb);
+    insert into ${table} (payload) select jsonb_build_object('n', n) from generate_series(1, 200) as n;
+    create function ${doubt}() returns trigger language plpgsql as $$ begin
+      if (new.payload ->> 'n')::int = 3 and '${stopped}' = 'failed' then raise 'no third one'; end if;
+      perform pg_sleep(0.1);
+      return new;
+    end $$;
+    create trigger doubt before insert on queue_jobs for each row execute function ${doubt}();`);
+  const flags = ['--table', String(table), '--where', 'true', '--name', 'send-mail', '--batch-size', '1'];
+  const options = { cwd, env: { DATABASE_URL: database.url } };
+  const importing = startCli(cli.bin, ['import', 'table', ...flags, '--yes', '--json'], options);
+  const rows = async () => Number((await client`select count(*)::int as jobs from queue_jobs`)[0]?.jobs);
+  await until(async () => (await rows()) > 1);
+  if (stopped === 'interrupted') importing.child.kill('SIGINT');
+  const { code, stdout, stderr } = await importing.end();
+  await client.unsafe(`drop trigger doubt on queue_jobs`);
+  const imported = await rows();
+  expect(imported).toBeLessThan(200);
+  expect(JSON.parse(stdout)).toEqual({ version: 1, stopped, imported, left: 0 });
+  if (stopped === 'interrupted') {
+    expect({ code, stderr }).toEqual({
+      code: 130,
+      stderr: `Interrupted: ${imported} imported; the others were not moved.\n`,
+    });
+  } else {
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'Failed. Before that: 2 imported.\ndrizzle-queue: no third one\n',
+    });
+  }
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { JobDefinition } from '../../../index.ts';
-import type { ImportReport } from '../../import/index.ts';
+import type { ImportProgress, ImportReport } from '../../import/index.ts';
 import { integer, several, text } from '../arguments.ts';
 import { configOf, definitionsOf } from '../configured.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
@@ -72,9 +72,10 @@ async function importAll({ project, args: [system = ''], flags, output }: Contex
 
 interface Running {
   readonly signal: AbortSignal;
-  onProgress(sums: { readonly imported: number }): void;
+  onProgress(sums: ImportProgress): void;
 }
 
+/** Imports, and says what was done: also where Ctrl-C or an error has ended it. */
 async function go(
   about: number,
   output: Output,
@@ -82,25 +83,30 @@ async function go(
 ): Promise<ExitCode> {
   const progress = new ProgressLine(about);
   const { signal, forget } = untilInterrupted();
-  let done = 0;
+  let done: ImportProgress = { imported: 0, left: 0 };
+  let report: ImportReport;
   try {
-    const report = await run({
+    report = await run({
       signal,
-      onProgress: ({ imported }) => {
-        done = imported;
-        progress.show(imported, 'imported');
+      onProgress: (sums) => {
+        done = sums;
+        progress.show(sums.imported, 'imported');
       },
     });
-    progress.end();
-    return await show(report, output);
   } catch (error) {
     progress.end();
-    if (!(error instanceof InterruptedError)) throw error;
-    complain(`Interrupted: ${done.toLocaleString('en')} imported; the others were not moved.`);
+    const isInterrupted = error instanceof InterruptedError;
+    const imported = `${done.imported.toLocaleString('en')} imported`;
+    if (isInterrupted) complain(`Interrupted: ${imported}; the others were not moved.`);
+    else if (done.imported > 0) complain(`Failed. Before that: ${imported}.`);
+    if (output.json) await output.document({ stopped: isInterrupted ? 'interrupted' : 'failed', ...done });
+    if (!isInterrupted) throw error;
     return 130;
   } finally {
     forget();
   }
+  progress.end();
+  return await show(report, output);
 }
 
 /** Every definition under its own kind, and under the names of `--map`. */
