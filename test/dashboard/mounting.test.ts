@@ -139,6 +139,25 @@ describe('toNode', () => {
     expect(await status({ host: hostname }, 'x'.repeat(1_100_000))).toBe(413);
   });
 
+  test('a method that no Request can have is refused, and nothing is logged', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    try {
+      const { hostname, port } = new URL(await listening(toNode(dashboardAt('/'))));
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        const sent = request({ hostname, port, method: 'TRACE' }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        });
+        sent.on('error', reject);
+        sent.end();
+      });
+      expect(status).toBe(405);
+      expect(printed).not.toHaveBeenCalled();
+    } finally {
+      printed.mockRestore();
+    }
+  });
+
   test('a response that cannot be read is a 500, and the process goes on', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const unhandled = vi.fn();

@@ -84,8 +84,12 @@ class RefusedRequestError extends Error {
   }
 }
 
+/** What the Fetch API has no request for. Scanners send `TRACE`. */
+const NO_FETCH = ['CONNECT', 'TRACE', 'TRACK'];
+
 async function toRequest(request: NodeRequest, signal: AbortSignal): Promise<Request> {
   const { method = 'GET', headers: given, socket } = request;
+  if (NO_FETCH.includes(method)) throw new RefusedRequestError(405);
   const headers = new Headers();
   for (const [name, value] of Object.entries(given)) {
     // Names such as `:authority` are HTTP/2's own.
