@@ -1,6 +1,7 @@
 import { LeaseLostError, QueueError } from '../../errors.ts';
 import { transactionUntil } from '../drivers/transaction-until.ts';
 import { isAwaited } from '../job/awaited.ts';
+import { withoutQuery } from '../job/describe-error.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { type Transition, verdictOn } from '../job/transition.ts';
 import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
@@ -17,6 +18,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { Holder } from '../sql/fence.ts';
+import { isAboutAccess, isAboutLocks, isAboutTheServer, isCancelled } from './base/refusal.ts';
 import type { ContextFeature } from './context-feature.ts';
 import { Attempt, type AttemptEnvironment } from './run/attempt.ts';
 import { executeJob } from './run/execute-job.ts';
@@ -55,8 +57,9 @@ class Undo extends Error {
  * Runs one job in one transaction, from its claim to the end of its attempt; `undefined` where the claim
  * brings none. When the attempt fails, its writes alone are undone.
  *
- * **Under concurrency.** The lock of the row is the hold. An attempt whose handler was left behind rolls
- * everything back, and is then settled unless another worker has claimed the job since.
+ * **Under concurrency.** The lock of the row is the hold. An attempt whose handler was left behind, or whose
+ * end the database refuses, rolls everything back, and is then settled unless another worker has claimed the
+ * job since.
  */
 export async function runInTransaction(
   db: Database,
@@ -66,12 +69,14 @@ export async function runInTransaction(
 ): Promise<RanJob | undefined> {
   // `createQueue` has put it there, or nothing.
   const added = (workflows as ContextFeature | undefined)?.forTransaction();
+  let ran: Attempt | undefined;
   try {
     return await db.transaction(async (tx) => {
       const job = await claim(tx);
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
       const { attempt, outcome } = await runInSavepoint(tx, { tables, around, added }, job, handler);
+      ran = attempt;
       await faultPoint('runNext: ran');
       const transition = outcome.type === 'committed' ? undefined : transitionOf(attempt, outcome);
       if (transition !== undefined) await write(tx, tables, attempt, transition);
@@ -81,12 +86,27 @@ export async function runInTransaction(
       return toRanJob(attempt, outcome);
     });
   } catch (error) {
-    if (!(error instanceof AbandonedAttempt)) throw error;
-    const { attempt, outcome } = error;
+    const undone = error instanceof AbandonedAttempt ? error : refusedEnd(ran, error);
+    if (undone === undefined) throw error;
+    const { attempt, outcome } = undone;
     await faultPoint('runNext: rolled back');
     await writeAnew(db, tables, attempt, outcome);
     return toRanJob(attempt, outcome);
   }
+}
+
+/**
+ * Of an attempt whose end the database has refused, because of what the handler wrote (a deferred constraint
+ * fails at the commit) or of what was to be written of the job: it has failed, as in a worker. Otherwise the
+ * same job would be the next one for ever. `undefined` where the reason lies elsewhere, and may pass.
+ */
+function refusedEnd(
+  attempt: Attempt | undefined,
+  error: unknown,
+): { readonly attempt: Attempt; readonly outcome: Outcome } | undefined {
+  if (attempt === undefined || isAboutTheServer(error) || isAboutAccess(error)) return undefined;
+  if (isAboutLocks(error) || isCancelled(error)) return undefined;
+  return { attempt, outcome: { type: 'failed', error: withoutQuery(error) } };
 }
 
 async function runInSavepoint(

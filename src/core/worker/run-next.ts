@@ -38,7 +38,8 @@ import type { LimitingFeature } from './limiting-feature.ts';
  * row. For scripts, tests and functions that run now and then; a worker is many times faster.
  *
  * `ctx.db` is that transaction, inside a savepoint: what a handler writes with it commits together with the
- * job's end, and is undone when the attempt fails, while the failure itself is kept.
+ * job's end, and is undone when the attempt fails, while the failure itself is kept. An end that the database
+ * refuses, as at a commit for a deferred constraint, is a failed attempt as well.
  *
  * Its costs: the transaction stays open, so vacuum waits for it; and a crash spends no attempt, so a job that
  * kills its process is tried for ever. When `timeoutMs` is over, the whole transaction rolls back, because
