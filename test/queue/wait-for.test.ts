@@ -1,3 +1,5 @@
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import {
   createQueue,
   createWorker,
@@ -11,8 +13,10 @@ import {
   unvalidated,
   WaitTimeoutError,
 } from 'drizzle-queue';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import postgres from 'postgres';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { intercepted, untouched } from './support/executors.ts';
@@ -192,6 +196,33 @@ describe('waitFor', () => {
         },
         { isolationLevel },
       );
+    },
+  );
+
+  test.each(['lock_timeout', 'statement_timeout'])(
+    'a table that a migration locks for longer than %s delays the answer',
+    async (setting) => {
+      const id = await enqueue();
+      const client = postgres(database.url, { max: 1, connection: { [setting]: 50 } });
+      onTestFinished(() => client.end());
+      const [migration] = await database.connect();
+      const given = gate();
+      const locked = gate();
+      const migrating = migration?.db.transaction(async (tx) => {
+        await tx.execute(sql`lock table queue_jobs in access exclusive mode`);
+        locked.open();
+        await given.opened;
+      });
+      await locked.opened;
+      let looked = 0;
+      const db = intercepted(drizzle({ client }), async () => {
+        looked++;
+      });
+      const waiting = queue.waitFor(db, resize, id);
+      await Promise.race([waiting, until(() => looked >= 2)]).finally(given.open);
+      await migrating;
+      await end();
+      expect(await waiting).toMatchObject({ id, state: 'completed' });
     },
   );
 

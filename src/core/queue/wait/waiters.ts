@@ -230,8 +230,11 @@ function jitter(ms: number): number {
   return ms * (0.75 + Math.random() / 2);
 }
 
-/** Whether the next look may succeed: no connection, or a server that is busy or starting. */
+/**
+ * Whether the next look may succeed: no connection, a server that is busy or starting, or a table that a
+ * migration has locked for longer than the role's `lock_timeout`.
+ */
 function isPassing(error: unknown): boolean {
   if (error instanceof TypeError && error.message === NO_DATABASE) return false;
-  return isLoss(error) || /^(53|57|40)/.test(sqlStateOf(error) ?? '');
+  return isLoss(error) || /^(53|57|40|55P03)/.test(sqlStateOf(error) ?? '');
 }
