@@ -223,6 +223,21 @@ describe('runNow', () => {
   });
 });
 
+test.each([
+  ['a zone that this runtime does not know', `time_zone = 'Mars/Olympus'`],
+  ['an expression of other hands', `cron = 'now and then'`],
+])('%s hides no other schedule from a list', async (_, set) => {
+  await schedules.set(database.db, nightly);
+  await schedules.set(database.db, defineSchedule('other', { job: plain, every: 60_000 }));
+  await database.client.unsafe(`update queue_schedules set ${set} where name = 'nightly'`);
+  const [found, second, ...more] = (await schedules.list(database.db)).schedules;
+  expect([found?.name, second?.name, more]).toEqual(['nightly', 'other', []]);
+  if (found === undefined || second === undefined) throw new Error('not found');
+  expect(await schedules.find(database.db, 'nightly')).toEqual(found);
+  expect(schedules.nextTicks(found, 3)).toEqual([found.nextAt]);
+  expect(schedules.nextTicks(second, 3)).toHaveLength(3);
+});
+
 test('list pages by name, and filters by kind', async () => {
   for (const name of ['c', 'a', 'b']) {
     await schedules.set(database.db, defineSchedule(name, { job: plain, every: 60_000 }));

@@ -27,6 +27,10 @@ function first(count: number, ticks: ReturnType<typeof cron>, after: string): st
   return found;
 }
 
+test.each([0, -5, Number.NaN])('an interval of %s milliseconds, by other hands, is refused', (everyMs) => {
+  expect(() => every(everyMs, '2026-01-01T00:00Z')).toThrow(/every_ms must be at least 1, got/);
+});
+
 describe('a change of the clock', () => {
   // Each zone, a day before a change, and the ticks that follow; all by hand.
   test.each([

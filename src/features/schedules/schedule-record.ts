@@ -1,6 +1,6 @@
 import type { CatchUp } from '../control/index.ts';
-import type { StoredSchedule } from './sql/stored-schedule.ts';
-import { ticksOf } from './timing.ts';
+import type { StoredSchedule, Timing } from './sql/stored-schedule.ts';
+import { type Ticks, ticksOf } from './timing.ts';
 
 /** A schedule as it is stored. */
 export interface ScheduleRecord {
@@ -55,8 +55,10 @@ export function ticksFrom(schedule: ScheduleRecord, count: number): Date[] {
   const { cron, every, timeZone, startsAt, endsAt, nextAt, createdAt } = schedule;
   if (nextAt === null) return [];
   const timing = { cron, everyMs: every, timeZone, startsAtMs: msOf(startsAt), endsAtMs: msOf(endsAt) };
-  const { after } = ticksOf(timing, createdAt.getTime());
   const ticks = [nextAt];
+  const known = ticksIfKnown(timing, createdAt.getTime());
+  if (known === undefined) return ticks;
+  const { after } = known;
   let tick = after(nextAt.getTime());
   while (tick !== undefined && ticks.length < count) {
     ticks.push(new Date(tick));
@@ -72,8 +74,19 @@ function msOf(date: Date | null): number | null {
 function nextAtMs(schedule: StoredSchedule): number | null {
   const { nextAtMs, passedAtMs, pausedAtMs, createdAtMs } = schedule;
   if (pausedAtMs !== null || nextAtMs === null) return null;
+  if (nextAtMs > passedAtMs) return nextAtMs;
   // No worker has computed it yet.
-  return nextAtMs > passedAtMs ? nextAtMs : (ticksOf(schedule, createdAtMs).after(passedAtMs) ?? null);
+  const ticks = ticksIfKnown(schedule, createdAtMs);
+  return ticks === undefined ? nextAtMs : (ticks.after(passedAtMs) ?? null);
+}
+
+/** `undefined` for a zone or an expression that is not known here: one such row must not hide the others. */
+function ticksIfKnown(timing: Timing, createdAtMs: number): Ticks | undefined {
+  try {
+    return ticksOf(timing, createdAtMs);
+  } catch {
+    return undefined;
+  }
 }
 
 function dateOrNull(ms: number | null): Date | null {

@@ -154,7 +154,8 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
 
   /**
    * The next ticks of a schedule as it was read: up to `count` of them, fewer where it ends, none while it is
-   * paused. The first may lie in the past, until a worker fires it.
+   * paused. The first may lie in the past, until a worker fires it. Where this process does not know the zone
+   * or the expression, it is the only one.
    *
    * @throws RangeError unless `count` is from 1 to 1,000
    */

@@ -18,10 +18,12 @@ const FURTHER = 8;
  * The ticks of a timing.
  *
  * @param createdAtMs where the ticks of `every` are counted from, when they have no start
- * @throws TypeError when the expression or the zone is unknown here
+ * @throws TypeError when the expression or the zone is unknown here, or the interval has no length
  */
 export function ticksOf(timing: Timing, createdAtMs: number): Ticks {
   const { cron, everyMs, timeZone, startsAtMs, endsAtMs } = timing;
+  // A row that was changed by hand may say so, and no look at its ticks ends.
+  if (everyMs !== null && !(everyMs >= 1)) throw new TypeError(`every_ms must be at least 1, got ${everyMs}`);
   const first = startsAtMs ?? Math.floor(createdAtMs / 1_000) * 1_000;
   const found =
     cron === null

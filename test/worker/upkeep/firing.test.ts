@@ -2,6 +2,7 @@ import type { SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { createQueue, createWorker, defineSchedule, drain, handle } from 'drizzle-queue';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { gate } from '../../support/gate.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import {
@@ -66,6 +67,45 @@ describe.each([true, false])('one that is set while workers run; they listen: %s
     expect(await jobsOf('a')).toHaveLength(left);
     expect(new Set(fired).size).toBe(fired.length);
   }, 40_000);
+});
+
+test('a transaction that has locked hundreds holds up no other', async () => {
+  const locked = Array.from({ length: 250 }, (_, n) => secondly(`locked-${n}`));
+  for (const schedule of [...locked, secondly('z')]) await queue.schedules.set(database.db, schedule);
+  // All are due, and the one that nobody has locked is the last of them.
+  await database.client`update queue_schedules set next_at = next_at - interval '1 hour' where name <> 'z'`;
+  const [connection] = await database.connect();
+  const over = gate();
+  const isLocked = gate();
+  const importing = connection?.db.transaction(async (tx) => {
+    for (const schedule of locked) await queue.schedules.set(tx, schedule);
+    isLocked.open();
+    await over.opened;
+  });
+  await isLocked.opened;
+  try {
+    const { worker, fired } = await ticking();
+    const ofZ = ({ schedule }: { schedule: string }) => schedule === 'z';
+    await nextEvent(worker, 'fired', ofZ);
+    await nextEvent(worker, 'fired', ofZ);
+    expect(fired.filter((text) => !text.startsWith('z '))).toEqual([]);
+    over.open();
+    await importing;
+    await until(() => new Set(fired.map((text) => text.split(' ')[0])).size === 251);
+    expect(new Set(fired).size).toBe(fired.length);
+  } finally {
+    over.open();
+  }
+}, 60_000);
+
+test('an interval of other hands without a length is an error, and the others fire', async () => {
+  await queue.schedules.set(database.db, secondly('a'));
+  await queue.schedules.set(database.db, secondly('b'));
+  await database.client`update queue_schedules set every_ms = -5 where name = 'a'`;
+  const { worker, errors } = await ticking();
+  await nextEvent(worker, 'fired', ({ schedule }) => schedule === 'b');
+  await until(() => errors.length > 0);
+  expect(errors[0]).toMatchObject({ during: "firing the schedule 'a'", error: { name: 'TypeError' } });
 });
 
 test('one that was set is fired by workers of its kind alone', async () => {

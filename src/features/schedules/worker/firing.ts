@@ -48,6 +48,7 @@ const TIDY_MS = 3_600_000;
 /** A declaration that no worker has repeated for this long is removed. */
 const FORGET_MS = 7 * 24 * 3_600_000;
 const MAX_RETRY_MS = 60_000;
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Fires the schedules that its worker declares, or that were set for its kinds. None leads: the worker that
@@ -135,39 +136,49 @@ export class Firing implements BackgroundPart {
 
   /** Fires until nothing is due; returns how many milliseconds to rest. */
   async #fireAll(signal?: AbortSignal): Promise<number> {
+    const passedOver = new Set<string>();
+    let sinceMs = performance.now();
     for (;;) {
-      const found = await this.#find();
+      const found = await this.#find(passedOver);
       const due = found.filter(({ dueInMs }) => dueInMs <= 0);
-      const fired = due.length === 0 ? 0 : await this.#fire(due);
+      const fired = due.length === 0 ? NONE : await this.#fire(due);
       if (signal?.aborted) return 0;
-      // As long as something moves on there may be more.
-      if (fired > 0) continue;
+      // As long as something moves on there may be more, and locked ones may be free.
+      if (fired.size > 0 && performance.now() - sinceMs > AGAIN_MS) {
+        passedOver.clear();
+        sinceMs = performance.now();
+      }
+      // As many as a look can find, if all are locked, must not hide the others behind them.
+      const isFull = due.length === BATCH;
+      if (isFull) for (const { name } of due) if (!fired.has(name)) passedOver.add(name);
+      if (fired.size > 0 || isFull) continue;
       const next = found.find(({ dueInMs }) => dueInMs > 0)?.dueInMs ?? Number.POSITIVE_INFINITY;
       const { listener } = this.#options;
       const lookMs = jitter(listener.listening ? LISTENING_LOOK_MS : POLLING_LOOK_MS);
-      const againMs = due.length > 0 ? AGAIN_MS : this.#nextTryMs();
+      const againMs = due.length > 0 || passedOver.size > 0 ? AGAIN_MS : this.#nextTryMs();
       return Math.max(Math.min(next, lookMs, againMs), 0);
     }
   }
 
-  async #find(): Promise<DueSchedule[]> {
+  async #find(passedOver: ReadonlySet<string>): Promise<DueSchedule[]> {
     const { db, tables, declared, kinds } = this.#options;
     const nowMs = performance.now();
+    const failed = [...this.#failed].flatMap(([name, { againMs }]) => (againMs > nowMs ? [name] : []));
     return await findDueSchedules(db, tables, {
       declared: declared.map(({ name }) => name),
       kinds,
-      except: [...this.#failed].flatMap(([name, { againMs }]) => (againMs > nowMs ? [name] : [])),
+      except: [...failed, ...passedOver],
       horizonMs: HORIZON_MS,
       limit: BATCH,
     });
   }
 
   /**
-   * Fires what is due in one statement, or one by one if that fails. Returns how many schedules have
+   * Fires what is due in one statement, or one by one if that fails. Returns the schedules that have
    * advanced.
    * @throws when the failure has nothing to do with a schedule
    */
-  async #fire(due: readonly DueSchedule[]): Promise<number> {
+  async #fire(due: readonly DueSchedule[]): Promise<ReadonlySet<string>> {
     const firings = due.flatMap((schedule) => {
       try {
         return [toFiring(schedule)];
@@ -177,32 +188,32 @@ export class Firing implements BackgroundPart {
         return [];
       }
     });
-    if (firings.length === 0) return 0;
+    if (firings.length === 0) return NONE;
     await faultPoint('schedules: found');
     try {
-      return await this.#send(firings);
+      return new Set(await this.#send(firings));
     } catch (error) {
       if (isAboutTheServer(error) || isAboutAccess(error)) throw error;
       const [first, ...others] = firings;
       if (first !== undefined && others.length === 0) this.#fail(first.name, error);
-      if (others.length === 0) return 0;
+      if (others.length === 0) return NONE;
     }
-    let moved = 0;
-    for (const firing of firings) moved += await this.#sendAlone(firing);
+    const moved = new Set<string>();
+    for (const firing of firings) for (const name of await this.#sendAlone(firing)) moved.add(name);
     return moved;
   }
 
-  async #sendAlone(firing: FiringOf): Promise<number> {
+  async #sendAlone(firing: FiringOf): Promise<readonly string[]> {
     try {
       return await this.#send([firing]);
     } catch (error) {
       if (isAboutTheServer(error)) throw error;
       this.#fail(firing.name, error);
-      return 0;
+      return [];
     }
   }
 
-  async #send(firings: readonly FiringOf[]): Promise<number> {
+  async #send(firings: readonly FiringOf[]): Promise<readonly string[]> {
     const { db, tables, channel, events } = this.#options;
     const fired = await fireSchedules(db, tables, firings, channel);
     await faultPoint('schedules: fired');
@@ -212,7 +223,7 @@ export class Firing implements BackgroundPart {
       if (ticks.length === 0) continue;
       events.emit('fired', { schedule: name, ticks: ticks.map((tick) => new Date(tick)), ids });
     }
-    return fired.length;
+    return fired.map(({ name }) => name);
   }
 
   #fail(name: string, error: unknown): void {
