@@ -31,6 +31,12 @@ test.each([0, -5, Number.NaN])('an interval of %s milliseconds, by other hands, 
   expect(() => every(everyMs, '2026-01-01T00:00Z')).toThrow(/every_ms must be at least 1, got/);
 });
 
+test('a look back to an infinite time ends', () => {
+  const now = Date.parse('2026-01-01T00:00Z');
+  expect(every(1_000, '2026-01-01T00:00Z').newest(1, Number.NaN, now)).toEqual([]);
+  expect(cron('* * * * *').newest(1, Number.NEGATIVE_INFINITY, now)).toEqual([now]);
+});
+
 describe('a change of the clock', () => {
   // Each zone, a day before a change, and the ticks that follow; all by hand.
   test.each([

@@ -99,6 +99,7 @@ function newest(after: Ticks['after'], count: number, afterMs: number, untilMs: 
       found.push(tick);
       tick = after(tick);
     }
-    if (found.length >= count || fromMs === afterMs) return found.slice(-count);
+    // Not an equality: an infinite time of the table is no number here, and equals nothing.
+    if (found.length >= count || !(fromMs > afterMs)) return found.slice(-count);
   }
 }
