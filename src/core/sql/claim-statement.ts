@@ -9,6 +9,7 @@ import { payloadBytes } from './payload-bytes.ts';
 import { planAnew } from './plan-anew.ts';
 import { isNotAmong, servedKindOf } from './served-kind.ts';
 import { isSmall, tableSize } from './small-table.ts';
+import { timestampText } from './timestamp-text.ts';
 
 /** A claim stops at the job that takes it above this: 500 payloads of a megabyte would exhaust memory. */
 export const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
@@ -211,13 +212,13 @@ function amongIds(queueJobs: QueueTables['queueJobs'], columns: SQL, due: SQL, p
 }
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {
-  return { priority, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
+  return { priority, floor: timestampText(floorMs) };
 }
 
 function toSplitBandRow(band: Band): object {
   const { ceilingMs } = band;
   return {
     ...toBandRow(band),
-    ceiling: ceilingMs === undefined ? 'infinity' : new Date(ceilingMs).toISOString(),
+    ceiling: ceilingMs === undefined ? 'infinity' : timestampText(ceilingMs),
   };
 }

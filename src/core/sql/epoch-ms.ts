@@ -9,8 +9,15 @@ export function epochMs(column: string): SQL {
   return sql.raw(`date_part('epoch', ${column}) * 1000`);
 }
 
-/** Reads a column of `epochMs`, rounded down to the millisecond as Postgres and Drizzle do. */
+/** The first and last time of JavaScript, either side of 1970. */
+const FARTHEST_MS = 8.64e15;
+
+/**
+ * Reads a column of `epochMs`, rounded down to the millisecond as Postgres and Drizzle do. An infinite time
+ * is the farthest: an invalid `Date` throws where it is shown, and is no number where it is counted.
+ */
 export function dateOf(value: unknown): Date {
   // As a float, 7.001 s is 7000.999… ms. Half a microsecond more corrects that, and moves no other value.
-  return new Date(Math.floor(Number(value) + 0.0005));
+  const ms = Math.floor(Number(value) + 0.0005);
+  return new Date(Math.max(-FARTHEST_MS, Math.min(ms, FARTHEST_MS)));
 }

@@ -6,6 +6,7 @@ import { arrayText } from '../../sql/fence.ts';
 import { isFree } from '../../sql/is-free.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { isNotAmong, servedKind } from '../../sql/served-kind.ts';
+import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** Which due jobs a claim that was refused may have met. */
 export interface DueIdsQuestion {
@@ -37,8 +38,8 @@ export function findDueIdsQuery(
   const places = JSON.stringify(
     bands.map(({ priority, floorMs, ceilingMs }) => ({
       priority,
-      floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity',
-      ceiling: ceilingMs === undefined ? 'infinity' : new Date(ceilingMs).toISOString(),
+      floor: timestampText(floorMs),
+      ceiling: ceilingMs === undefined ? 'infinity' : timestampText(ceilingMs),
     })),
   );
   return sql`

@@ -6,6 +6,7 @@ import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { perStatement, queueOf } from '../../sql/one-queue.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { servedKind } from '../../sql/served-kind.ts';
+import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** Where to look in one queue. */
 export interface DueLook {
@@ -93,5 +94,5 @@ export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion):
 }
 
 function toLookRow({ queue, floorMs }: DueLook): object {
-  return { queue, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
+  return { queue, floor: timestampText(floorMs) };
 }

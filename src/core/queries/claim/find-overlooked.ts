@@ -6,6 +6,7 @@ import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { perStatement, queueOf } from '../../sql/one-queue.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { servedKind } from '../../sql/served-kind.ts';
+import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** A job's place in the order of claims. `runAtMs` has the microseconds as a fraction. */
 export interface JobPlace {
@@ -149,7 +150,7 @@ function toTimestamp(ms: number): string {
   if (!Number.isFinite(ms)) return ms < 0 ? '-infinity' : 'infinity';
   const us = Math.round(ms * 1_000);
   const wholeMs = Math.floor(us / 1_000);
-  return new Date(wholeMs).toISOString().replace('Z', `${String(us - wholeMs * 1_000).padStart(3, '0')}Z`);
+  return timestampText(wholeMs).replace('Z', `${String(us - wholeMs * 1_000).padStart(3, '0')}Z`);
 }
 
 function toPlace(row: RawRow): JobPlace {

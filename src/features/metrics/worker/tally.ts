@@ -1,8 +1,12 @@
+import { MAX_DELAY_MS } from '../../../core/job/limits.ts';
 import type { EndedAttempt } from '../../../core/worker/run/ended-attempt.ts';
 import { binOf } from '../job/histogram.ts';
 import type { Counted, MetricsRow } from '../queries/report-metrics.ts';
 
-/** The attempts of one kind in one queue that have ended since the last report. */
+/**
+ * The attempts of one kind in one queue that have ended since the last report. No wait counts as more than a
+ * century: a job can be due since the beginning of time, and the sum must fit its column.
+ */
 export class Tally {
   readonly #counts: Record<Counted, number> = {
     completed: 0,
@@ -21,7 +25,7 @@ export class Tally {
   add({ as, waitMs, runMs }: EndedAttempt): void {
     this.#counts[as]++;
     if (waitMs !== undefined) {
-      this.#waitMs += waitMs;
+      this.#waitMs += Math.min(waitMs, MAX_DELAY_MS);
       count(this.#wait, waitMs);
     }
     if (runMs !== undefined) {
