@@ -78,7 +78,7 @@ async function start(run: Run, handlers = children): Promise<Worker> {
 const enqueue = async (payload = 1) => (await queue.enqueue(database.db, parent, payload)).id;
 
 async function recordOf(id: number) {
-  return await queue.waitFor(database.db, parent, id, { timeoutMs: 30_000 });
+  return await queue.waitFor(database.db, parent, id, { timeoutMs: 100_000 });
 }
 async function outputOf(id: number): Promise<unknown> {
   const record = await recordOf(id);

@@ -88,7 +88,8 @@ describe('jobs gather', () => {
     const began: number[] = [];
     const worker = startWorker({
       handlers: [
-        handleBatch(index, { maxSize: 1_000, maxWaitMs: 600 }, (jobs) => {
+        // Four claims and a question fit in, on a busy machine too.
+        handleBatch(index, { maxSize: 1_000, maxWaitMs: 3_000 }, (jobs) => {
           sizes.push(jobs.length);
         }),
       ],
@@ -106,7 +107,7 @@ describe('jobs gather', () => {
       select count(*)::int as held from queue_jobs where worker_id is not null`;
     expect({ held, began }).toEqual({ held: 4, began: [] });
     await until(() => sizes.length > 0);
-    expect(performance.now() - startMs).toBeGreaterThanOrEqual(595);
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(2_995);
     expect(sizes).toEqual([4]);
   });
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } 
 import type { ClaimedJob } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { registerWorker } from '../../../src/core/queries/presence/register-worker.ts';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
+import { Patience } from '../../../src/core/worker/begin/patience.ts';
 import { mostTogether } from '../../../src/core/worker/begin/precious-attempt.ts';
 import { clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -67,6 +68,8 @@ describe('a worker whose jobs are on their last attempt', () => {
   }
 
   test('claims each of them once', async () => {
+    // On a machine that has no time for half a second, what was claimed ahead would be given back.
+    vi.spyOn(Patience.prototype, 'watch').mockImplementation(() => {});
     await enqueueJobs(JOBS);
     const ran = new Map<number, number>();
     const worker = createWorker(database.db, {
@@ -78,8 +81,7 @@ describe('a worker whose jobs are on their last attempt', () => {
     await worker.stop();
     expect(ran.size).toBe(JOBS);
     expect([...ran.values()].every((times) => times === 1)).toBe(true);
-    // On a machine that has no time for half a second, what was claimed ahead is given back.
-    expect(await claims()).toBeLessThan(JOBS * 1.5);
+    expect(await claims()).toBe(JOBS);
   });
 
   test.each([
@@ -130,6 +132,8 @@ describe('a worker whose jobs are on their last attempt', () => {
   });
 
   test('shares them with another, and neither runs one twice', async () => {
+    // As above.
+    vi.spyOn(Patience.prototype, 'watch').mockImplementation(() => {});
     await enqueueJobs(JOBS);
     const ran = new Map<number, number>();
     const [other] = await database.connect();
