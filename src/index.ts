@@ -171,8 +171,9 @@ export type {
   LimitSettings,
   QueueLimits,
   Rate,
+  Serial,
 } from './features/limits/settings/limit-settings.ts';
-export type { LimitTables, Serial } from './features/limits/sql/grouping.ts';
+export type { LimitTables } from './features/limits/sql/limit-tables.ts';
 // Schedule
 export {
   defineSchedule,

@@ -273,7 +273,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'core/worker': ['base', 'statements', 'run', 'settle', 'begin', 'claim', 'presence', 'upkeep', 'log', '.'],
   'features/batches': ['schema', 'sql', 'queries', '.', 'worker'],
   'features/keys': ['queries', '.', 'worker'],
-  'features/limits': ['sql', 'queries', 'settings', 'worker', '.'],
+  'features/limits': ['settings', 'sql', 'queries', 'worker', '.'],
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
   'features/workflows': ['schema', 'job', 'tokens', 'sql', 'queries', 'worker', '.'],

@@ -4,7 +4,7 @@ import { createQueue, limitsIn, type QueueLimits } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import postgres from 'postgres';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import type { Serial } from '../../src/features/limits/sql/grouping.ts';
+import type { Serial } from '../../src/features/limits/settings/limit-settings.ts';
 import { Audit } from '../limits/audit.ts';
 import { Fleet, type FleetOptions } from '../limits/fleet.ts';
 import { type GroupLoad, groupJob, Producer } from '../limits/group-load.ts';

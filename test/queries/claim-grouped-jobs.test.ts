@@ -3,7 +3,7 @@ import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
 import { beatWorker } from '../../src/core/queries/presence/beat-worker.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
-import type { Serial } from '../../src/features/limits/sql/grouping.ts';
+import type { Serial } from '../../src/features/limits/settings/limit-settings.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {

@@ -4,7 +4,6 @@ import { finishJobs, finishJobsQuery } from '../../src/core/queries/settle/finis
 import { rescheduleJobsQuery } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import { admitGroups, admitGroupsQuery } from '../../src/features/limits/queries/admit-groups.ts';
 import {
-  type ClaimLimits,
   claimGroupedJobs,
   claimGroupedJobsQuery,
 } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
@@ -14,6 +13,7 @@ import {
   noteFreedGroupsQuery,
 } from '../../src/features/limits/queries/note-groups.ts';
 import { pruneGroupsQuery } from '../../src/features/limits/queries/prune-groups.ts';
+import type { ClaimLimits } from '../../src/features/limits/sql/group-claim.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanNode } from './support/explain.ts';

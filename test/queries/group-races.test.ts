@@ -5,12 +5,12 @@ import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import { admitGroups, MAX_NOTES } from '../../src/features/limits/queries/admit-groups.ts';
 import {
-  type ClaimLimits,
   claimGroupedJobs,
   claimGroupedJobsQuery,
 } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { noteFreedGroups } from '../../src/features/limits/queries/note-groups.ts';
-import type { Serial } from '../../src/features/limits/sql/grouping.ts';
+import type { Serial } from '../../src/features/limits/settings/limit-settings.ts';
+import type { ClaimLimits } from '../../src/features/limits/sql/group-claim.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import {

@@ -4,7 +4,8 @@ import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
 import { claimGroupedJobsQuery } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
-import type { GroupTables, Serial } from '../../src/features/limits/sql/grouping.ts';
+import type { Serial } from '../../src/features/limits/settings/limit-settings.ts';
+import type { GroupTables } from '../../src/features/limits/sql/limit-tables.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {

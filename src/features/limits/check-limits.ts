@@ -2,7 +2,7 @@ import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
 import type { Finding } from '../../core/queue/check/finding.ts';
 import { findStoppedGroups } from './queries/find-stopped-groups.ts';
 import { type DeclaredQueueLimits, isGrouped } from './settings/limit-settings.ts';
-import type { LimitTables } from './sql/grouping.ts';
+import type { LimitTables } from './sql/limit-tables.ts';
 
 /** What is wrong where a queue on Citus has groups. */
 export function groupsOnCitus(queue: string): string {

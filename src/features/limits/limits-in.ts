@@ -5,7 +5,7 @@ import { shown } from '../../core/job/shown.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import { Limits } from './limits.ts';
 import { checkQueueLimits, type QueueLimits } from './settings/limit-settings.ts';
-import type { LimitTables } from './sql/grouping.ts';
+import type { LimitTables } from './sql/limit-tables.ts';
 
 /** Makes the limits of a queue: what {@link limitsIn} returns. */
 export type MakeLimits = (queue: QueueOfLimits) => Limits;

@@ -31,11 +31,11 @@ import {
   overrideToSet,
   type QueueName,
 } from './settings/limit-name.ts';
+import type { LimitRow } from './settings/limit-record.ts';
 import { type LimitOverride, type LimitRecord, toLimitRecord } from './settings/limit-record.ts';
-import { type DeclaredQueueLimits, isGrouped, isRated } from './settings/limit-settings.ts';
+import { type DeclaredQueueLimits, isGrouped } from './settings/limit-settings.ts';
 import { withGrouping } from './sql/group-statements.ts';
-import type { GroupTables, LimitTables } from './sql/grouping.ts';
-import type { LimitRow } from './sql/limit-row.ts';
+import type { GroupTables, LimitTables } from './sql/limit-tables.ts';
 import { limitsOfWorker } from './worker/limits-of-worker.ts';
 
 /** The filter of {@link Limits.list}. */
@@ -242,16 +242,7 @@ export class Limits {
 
   /** @internal The queue's tables, for statements that must know which queues have groups, or rates. */
   get statementTables(): QueueTables {
-    const grouped = [...this.declared].filter(([, limits]) => isGrouped(limits));
-    const queues = new Map(
-      grouped.map(([queue, { groups }]) => [queue, { serial: groups?.serial }] as const),
-    );
-    const withCosts = [...this.declared].filter(([, limits]) => isGrouped(limits) || isRated(limits));
-    return withGrouping(this.#queue.tables, {
-      tables: this.tables,
-      queues,
-      withCosts: new Set(withCosts.map(([queue]) => queue)),
-    });
+    return withGrouping(this.#queue.tables, this.limitTables, this.declared);
   }
 
   /** @internal Whether the jobs of a queue are in groups. */

@@ -3,7 +3,7 @@ import { kindsServed } from '../../core/queue/stats/workers-of.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { findGroups, type GroupFacts, type GroupPage } from './queries/find-groups.ts';
 import type { GroupSettings } from './settings/limit-settings.ts';
-import type { GroupTables } from './sql/grouping.ts';
+import type { GroupTables } from './sql/limit-tables.ts';
 
 /** A group of a queue as claims see it. */
 export interface GroupRecord {

@@ -8,13 +8,13 @@ import {
 } from '../../../src/features/control/index.ts';
 import { admitGroups, MAX_NOTES } from '../../../src/features/limits/queries/admit-groups.ts';
 import {
-  type ClaimLimits,
   claimGroupedJobs,
-  type GroupClaim,
   type GroupClaimResult,
 } from '../../../src/features/limits/queries/claim-grouped-jobs.ts';
+import type { Serial } from '../../../src/features/limits/settings/limit-settings.ts';
+import type { ClaimLimits, GroupClaim } from '../../../src/features/limits/sql/group-claim.ts';
 import { withGrouping } from '../../../src/features/limits/sql/group-statements.ts';
-import type { GroupTables, Serial } from '../../../src/features/limits/sql/grouping.ts';
+import type { GroupTables } from '../../../src/features/limits/sql/limit-tables.ts';
 import type { Connection } from '../../support/test-database.ts';
 import { addJobs, clearTables, type GivenJob, tables } from './jobs.ts';
 
@@ -24,10 +24,7 @@ const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNot
 
 /** The tables of a queue `q` whose jobs are in groups. */
 export function groupedTables(serial?: Serial): GroupTables {
-  return withGrouping(
-    { ...tables, ...limitTables },
-    { tables: limitTables, queues: new Map([['q', { serial }]]), withCosts: new Set(['q']) },
-  );
+  return withGrouping({ ...tables, ...limitTables }, limitTables, new Map([['q', { groups: { serial } }]]));
 }
 
 /** A job of a group; the rest is as in `addJobs`. */

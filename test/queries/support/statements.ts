@@ -177,8 +177,9 @@ import { setLimitQuery } from '../../../src/features/limits/queries/set-limit.ts
 import { takeLeaseQuery } from '../../../src/features/limits/queries/take-lease.ts';
 import { takeStartsQuery } from '../../../src/features/limits/queries/take-starts.ts';
 import { unblockGroupQuery } from '../../../src/features/limits/queries/unblock-group.ts';
+import type { Serial } from '../../../src/features/limits/settings/limit-settings.ts';
 import { withGrouping } from '../../../src/features/limits/sql/group-statements.ts';
-import type { GroupTables, Serial } from '../../../src/features/limits/sql/grouping.ts';
+import type { GroupTables } from '../../../src/features/limits/sql/limit-tables.ts';
 import { foldMetricsQuery } from '../../../src/features/metrics/queries/fold-metrics.ts';
 import { pruneMetricsQuery } from '../../../src/features/metrics/queries/prune-metrics.ts';
 import { reportMetricsQuery } from '../../../src/features/metrics/queries/report-metrics.ts';
@@ -319,16 +320,11 @@ export function allStatements(
   const channel = 'queue_wake_queue_jobs';
   const { queueSchedules, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes } = controlTables;
   const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
-  const grouped = (serial?: Serial): GroupTables => {
-    const queues = new Map([[text, { serial }]]);
-    return inContext(
-      withGrouping(
-        { ...tables, ...limitTables },
-        { tables: limitTables, queues, withCosts: new Set([text]) },
-      ),
+  const grouped = (serial?: Serial): GroupTables =>
+    inContext(
+      withGrouping({ ...tables, ...limitTables }, limitTables, new Map([[text, { groups: { serial } }]])),
       contextOf(tables),
     );
-  };
   const ofCause = {
     scope: everything,
     ...{ queue: text, kind: text, name: text, cause: text },
@@ -374,7 +370,7 @@ export function allStatements(
   const control = inContext({ ...tables, queueSchedules }, contextOf(tables));
   const controlOfGroups = inContext({ ...tables, queueSchedules }, contextOf(grouped()));
   const ofGroup: NewJob = { ...job, group: text, cost: 3 };
-  const limited = inContext({ ...tables, queueLimits, queueUsage }, contextOf(tables));
+  const limited = inContext({ ...tables, ...limitTables }, contextOf(tables));
   const debounce = { type: 'debounce', key: text, maxWaitMs: 30_000 } as const;
   const replace = { type: 'replace', key: text, keepRunAt: false } as const;
   const waiting = { type: 'waiting', key: text } as const;

@@ -46,7 +46,7 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
     queue: 'q',
     workerId,
     kinds: ['k'],
-    groups: { tables: groupedTables(), limits: { concurrency } },
+    groups: { tables: groupedTables(), concurrency },
     gate: undefined,
     // All that claims ask of it.
     attempts: () => ({ demand: demand(), mostPerGroup: undefined }) as Attempts,

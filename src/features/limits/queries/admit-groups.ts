@@ -1,9 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { dueInGroup } from '../sql/due-in-group.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { MAX_KEYS, nextNotes } from '../sql/note-groups.ts';
 
 /** The most groups whose notes one statement folds in. */
@@ -32,7 +31,7 @@ export interface Admission {
  * another claim has made it meanwhile.
  */
 export async function admitGroups(db: Runner, tables: GroupTables, queue: string): Promise<Admission> {
-  const [row] = await queryRows(db, tables, admitGroupsQuery(tables, queue), { entry: CONTROL_ENTRY });
+  const [row] = await queryLimitRows(db, tables, admitGroupsQuery(tables, queue));
   return { used: Number(row?.used), newGroups: row?.new_groups === true };
 }
 

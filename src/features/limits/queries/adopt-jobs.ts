@@ -1,9 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { NO_GROUP } from '../../../core/job/group.ts';
 import { MAX_PRIORITY } from '../../../core/job/limits.ts';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** The most jobs that one statement takes in. */
 export const MAX_ADOPTED = 1_000;
@@ -17,7 +16,7 @@ export const MAX_ADOPTED = 1_000;
  * not know of the groups either. Any number of workers may do it at once.
  */
 export async function adoptJobs(db: Runner, tables: GroupTables, queue: string): Promise<number> {
-  const [row] = await queryRows(db, tables, adoptJobsQuery(tables, queue), { entry: CONTROL_ENTRY });
+  const [row] = await queryLimitRows(db, tables, adoptJobsQuery(tables, queue));
   return Number(row?.adopted);
 }
 

@@ -6,17 +6,14 @@ import {
   claimedRows,
   toClaimedJobs,
 } from '../../../core/sql/claimed-job.ts';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { handOver } from '../../../core/sql/hold-end.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import { isUpheld } from '../sql/group-hold.ts';
-import type { GroupTables } from '../sql/grouping.ts';
 import { groupsInTurn } from '../sql/groups-in-turn.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
-
-export type { ClaimLimits, ClaimRate, GroupClaim } from '../sql/group-claim.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 export interface GroupClaimResult {
   /** In the order of the groups' turns; those of a group are in their own order. */
@@ -48,7 +45,7 @@ export async function claimGroupedJobs(
   tables: GroupTables,
   claim: GroupClaim,
 ): Promise<GroupClaimResult> {
-  const rows = await queryRows(db, tables, claimGroupedJobsQuery(tables, claim), { entry: CONTROL_ENTRY });
+  const rows = await queryLimitRows(db, tables, claimGroupedJobsQuery(tables, claim));
   await faultPoint('claim: answered');
   const [first] = rows;
   const taken = rows.filter(({ id }) => id !== null).sort((a, b) => Number(a.rank) - Number(b.rank));

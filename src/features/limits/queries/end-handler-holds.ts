@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { GroupTables, LimitTables } from '../sql/grouping.ts';
+import { type GroupTables, type LimitTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
 /** A job that its own handler has ended. */
@@ -24,7 +23,7 @@ export async function endHandlerHolds(
   holder: { readonly queue: string; readonly workerId: number },
   jobs: readonly EndedByHandler[],
 ): Promise<void> {
-  await queryRows(db, tables, endHandlerHoldsQuery(tables, holder, jobs), { entry: CONTROL_ENTRY });
+  await queryLimitRows(db, tables, endHandlerHoldsQuery(tables, holder, jobs));
 }
 
 export function endHandlerHoldsQuery(

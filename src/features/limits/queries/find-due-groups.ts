@@ -1,11 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { DueAnswer } from '../../../core/queries/claim/find-due.ts';
 import { epochMs } from '../../../core/sql/epoch-ms.ts';
-import { queryRows, type RawRow, type Runner } from '../../../core/sql/executor.ts';
+import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /**
  * Asks for queues whose jobs are in groups when a claim is next worth its statements: `findDue` for them.
@@ -24,7 +23,7 @@ export async function findDueGroups(
     queues.map((queue) => ({ queue })),
   )) {
     const query = findDueGroupsQuery(tables, looks);
-    rows.push(...(await queryRows(runner, tables, query, { entry: CONTROL_ENTRY })));
+    rows.push(...(await queryLimitRows(runner, tables, query)));
   }
   return rows.map((row) => ({
     queue: String(row.queue),

@@ -1,11 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { DueIdsQuestion } from '../../../core/queries/claim/find-due-ids.ts';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /**
  * The ids of due jobs of the groups whose turn it is, and of groups that are new.
@@ -18,7 +17,7 @@ export async function findGroupedDueIds(
   question: DueIdsQuestion,
 ): Promise<number[]> {
   const query = findGroupedDueIdsQuery(tables, question);
-  const rows = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+  const rows = await queryLimitRows(db, tables, query);
   return rows.map(({ id }) => Number(id));
 }
 

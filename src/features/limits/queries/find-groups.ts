@@ -1,11 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import type { Executor } from '../../../core/sql/executor.ts';
 import { servedKind } from '../../../core/sql/served-kind.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { dueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-hold.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 export interface GroupPage {
   readonly queue: string;
@@ -42,7 +41,7 @@ export interface GroupFacts {
  * **Under concurrency.** A plain read: claims change the groups all the time.
  */
 export async function findGroups(db: Executor, tables: GroupTables, page: GroupPage): Promise<GroupFacts[]> {
-  const rows = await queryRows(db, tables, findGroupsQuery(tables, page), { entry: CONTROL_ENTRY });
+  const rows = await queryLimitRows(db, tables, findGroupsQuery(tables, page));
   return rows.map((row) => ({
     group: String(row.group_key),
     running: Number(row.running),

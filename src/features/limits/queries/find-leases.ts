@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { jsonRows } from '../../../core/sql/json-rows.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
-import type { ClaimRate } from '../sql/group-claim.ts';
+import type { Rate } from '../settings/limit-settings.ts';
 import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
 import type { LeaseShare } from './take-lease.ts';
 
@@ -15,7 +15,7 @@ export interface LimitQuestion extends LimitName {
 /** How a limit is shared out, and what was set of it. */
 export interface LimitLook extends LeaseShare {
   /** The rate that was set at run time; `undefined` for none. */
-  readonly rate: ClaimRate | undefined;
+  readonly rate: Rate | undefined;
 }
 
 /**

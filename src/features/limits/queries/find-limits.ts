@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../../core/sql/executor.ts';
-import { type LimitRow, limitColumns, toLimitRow } from '../sql/limit-row.ts';
+import type { LimitRow } from '../settings/limit-record.ts';
+import { limitColumns, toLimitRow } from '../sql/limit-row.ts';
 import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** The limits that were set at run time for a queue, its kinds, and every group of it. A plain read. */

@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { LimitTables } from '../sql/grouping.ts';
+import type { Executor } from '../../../core/sql/executor.ts';
+import { type LimitTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** The groups of one queue that a discarded job has stopped. */
 export interface StoppedGroups {
@@ -18,7 +17,7 @@ export async function findStoppedGroups(
   tables: QueueTables & Pick<LimitTables, 'queueHolds'>,
   queues: readonly string[],
 ): Promise<StoppedGroups[]> {
-  const rows = await queryRows(db, tables, findStoppedGroupsQuery(tables, queues), { entry: CONTROL_ENTRY });
+  const rows = await queryLimitRows(db, tables, findStoppedGroupsQuery(tables, queues));
   return rows.map(({ queue, groups, first }) => ({
     queue: String(queue),
     groups: Number(groups),

@@ -1,10 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../../../core/job/limits.ts';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { isUpheld } from '../sql/group-hold.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
 /**
@@ -16,7 +15,7 @@ import { insertNotes } from '../sql/note-groups.ts';
  */
 export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
   const query = noteFreedGroupsQuery(tables, queue);
-  const [row] = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+  const [row] = await queryLimitRows(db, tables, query);
   return Number(row?.noted);
 }
 
@@ -62,7 +61,7 @@ export async function noteForgottenGroups(
   after: string,
 ): Promise<string | undefined> {
   const query = noteForgottenGroupsQuery(tables, queue, after);
-  const [row] = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+  const [row] = await queryLimitRows(db, tables, query);
   return Number(row?.looked) < SLICE ? undefined : String(row?.last);
 }
 

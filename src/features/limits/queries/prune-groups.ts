@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
 import { isUpheld } from '../sql/group-hold.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { rateWindow } from '../sql/rate-used.ts';
 
 /** How many groups one statement looks at. */
@@ -31,7 +30,7 @@ export interface GroupsPruned {
  * and the note creates the group again: it only loses its place in the ring.
  */
 export async function pruneGroups(db: Runner, tables: GroupTables, prune: GroupPrune): Promise<GroupsPruned> {
-  const [row] = await queryRows(db, tables, pruneGroupsQuery(tables, prune), { entry: CONTROL_ENTRY });
+  const [row] = await queryLimitRows(db, tables, pruneGroupsQuery(tables, prune));
   return {
     last: Number(row?.looked) < PRUNED_AT_ONCE ? undefined : String(row?.last),
     pruned: Number(row?.pruned),

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
 import type { Executor } from '../../../core/sql/executor.ts';
 import { REQUESTED } from '../../../core/sql/wake-channel.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import type { GroupTables } from '../sql/limit-tables.ts';
 import { type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
 import { notedForLimit } from '../sql/limited-groups.ts';
 

@@ -2,9 +2,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
 import type { Executor } from '../../../core/sql/executor.ts';
 import { REQUESTED } from '../../../core/sql/wake-channel.ts';
-import type { GroupTables } from '../sql/grouping.ts';
-import { type LimitRow, limitColumns, toLimitRow } from '../sql/limit-row.ts';
-import { queryLimitRows } from '../sql/limit-tables.ts';
+import type { LimitRow } from '../settings/limit-record.ts';
+import { limitColumns, toLimitRow } from '../sql/limit-row.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { notedForLimit } from '../sql/limited-groups.ts';
 
 /** A limit to set at run time, and where workers are notified of it. */

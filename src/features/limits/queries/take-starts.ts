@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
-import type { ClaimRate } from '../sql/group-claim.ts';
+import type { Rate } from '../settings/limit-settings.ts';
 import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
 import { rateWindow, rateWith } from '../sql/rate-used.ts';
 import { addUsage } from './add-usage.ts';
@@ -11,7 +11,7 @@ import { addUsage } from './add-usage.ts';
 export interface StartsWish extends LimitName {
   readonly workerId: number;
   /** What the code declares. What was set at run time goes first. */
-  readonly declared: ClaimRate;
+  readonly declared: Rate;
   /** The most to take. */
   readonly want: number;
   /** Fewer than these are of no use: then it takes none. One above the limit counts as the limit. */
@@ -25,7 +25,7 @@ export interface StartsWish extends LimitName {
 /** What a worker got of a rate. */
 export interface StartsGrant {
   /** The rate, as it is now. */
-  readonly rate: ClaimRate;
+  readonly rate: Rate;
   readonly granted: number;
   /** Names the part of the window in which they count. */
   readonly part: string;

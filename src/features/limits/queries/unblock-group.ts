@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import type { Executor } from '../../../core/sql/executor.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /**
  * Lets the jobs of a group go on that a discarded one has stopped; returns whether it had. The discarded job
@@ -17,7 +16,7 @@ export async function unblockGroup(
   group: string,
 ): Promise<boolean> {
   const query = unblockGroupQuery(tables, queue, group);
-  return (await queryRows(db, tables, query, { entry: CONTROL_ENTRY })).length > 0;
+  return (await queryLimitRows(db, tables, query)).length > 0;
 }
 
 export function unblockGroupQuery(

@@ -1,8 +1,7 @@
 import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
-import type { LimitRow } from '../sql/limit-row.ts';
-import type { LimitOverride, LimitPlace } from './limit-record.ts';
+import type { LimitOverride, LimitPlace, LimitRow } from './limit-record.ts';
 import { checkLimitSettings, type DeclaredQueueLimits, heedsConcurrency } from './limit-settings.ts';
 
 /** A queue by its name. */

@@ -1,11 +1,23 @@
-import type { Serial } from '../sql/grouping.ts';
-import type { LimitRow } from '../sql/limit-row.ts';
-import type { DeclaredQueueLimits, LimitSettings } from './limit-settings.ts';
+import type { DeclaredQueueLimits, LimitSettings, Serial } from './limit-settings.ts';
 
 /** What can be set at run time. A setting that is left out is as the code declares it. */
 export interface LimitOverride extends LimitSettings {
   /** How much of the queue's turns a group gets beside others, 1–1,000; only with `group`. @default 1 */
   weight?: number | undefined;
+}
+
+/** A limit that was set at run time; `null` is as the code declares it. */
+export interface LimitRow {
+  readonly queue: string;
+  /** '' for the queue and its groups. */
+  readonly kind: string;
+  /** '' for the queue and its kinds, '*' for every group. */
+  readonly group: string;
+  readonly concurrency: number | null;
+  readonly rateLimit: number | null;
+  readonly ratePerMs: number | null;
+  readonly weight: number | null;
+  readonly updatedAtMs: number;
 }
 
 /** A limit as it is declared, as it was set, and what is in use of it. */

@@ -1,7 +1,6 @@
 import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import { checkDurationMs, checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
-import type { Serial } from '../sql/grouping.ts';
 
 /** At most `limit` starts in any window of `perMs` milliseconds. */
 export interface Rate {
@@ -18,6 +17,15 @@ export interface LimitSettings {
   /** How many of its jobs may start, in all processes together. @default no limit */
   rate?: Rate | undefined;
 }
+
+/**
+ * What the jobs of a group that run one after the other wait for.
+ * - `attempt`: the end of the attempt before. A retry goes behind them.
+ * - `end`: the end of the job before. A job that is retried keeps its place, and those behind it wait.
+ * - `success`: its completion. Behind one that was discarded they wait until `queue.limits.unblock`, or until
+ *   it was redriven.
+ */
+export type Serial = 'attempt' | 'end' | 'success';
 
 const SERIALS: ReadonlySet<unknown> = new Set<Serial>(['attempt', 'end', 'success']);
 
@@ -56,6 +64,11 @@ const OF_RATE = namesOf<Rate>({ limit: true, perMs: true });
 /** Whether the jobs of a queue are claimed by groups: one without a group of its own is in the group `-`. */
 export function isGrouped({ groups }: DeclaredQueueLimits): boolean {
   return groups !== undefined;
+}
+
+/** Whether a job that is retried keeps its place, and those of its group wait for it. */
+export function keepsPlace(serial: Serial | undefined): boolean {
+  return serial === 'end' || serial === 'success';
 }
 
 /** Whether the queue, or a kind in it, has a rate. */

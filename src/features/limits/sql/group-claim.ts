@@ -1,13 +1,7 @@
-/** At most `limit` starts in any window of `perMs` milliseconds. */
-export interface ClaimRate {
-  readonly limit: number;
-  readonly perMs: number;
-}
+import type { LimitSettings } from '../settings/limit-settings.ts';
 
 /** The limits of a queue's groups, as the code declares them. */
-export interface ClaimLimits {
-  readonly concurrency?: number | undefined;
-  readonly rate?: ClaimRate | undefined;
+export interface ClaimLimits extends LimitSettings {
   /** Where the jobs of a group run one after the other: the most of one group that a claim takes. */
   readonly run: number | undefined;
 }

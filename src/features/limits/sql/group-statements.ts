@@ -4,7 +4,14 @@ import { refusedOnCitus } from '../../../core/sql/refused-on-citus.ts';
 import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
 import type { EndedHolds, StatementExtension, UnblockedJobs } from '../../../core/sql/statement-extension.ts';
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { Grouping, LimitTables, Serial } from './grouping.ts';
+import {
+  type DeclaredQueueLimits,
+  isGrouped,
+  isRated,
+  keepsPlace,
+  type Serial,
+} from '../settings/limit-settings.ts';
+import type { LimitTables } from './limit-tables.ts';
 import { insertNotes } from './note-groups.ts';
 
 /** Of a job that blocks others: without an end, it was discarded; else it waits for its next attempt. */
@@ -22,13 +29,15 @@ export class GroupStatements implements StatementExtension {
   readonly groupedQueues: ReadonlySet<string>;
   readonly queuesWithCosts: ReadonlySet<string>;
   readonly endedColumns = sql`, j.group_key as ended_group, j.run_at as ended_run_at`;
-  readonly #queues: Grouping['queues'];
+  readonly #declared: ReadonlyMap<string, DeclaredQueueLimits>;
 
-  constructor({ tables, queues, withCosts }: Grouping) {
+  constructor(tables: LimitTables, declared: ReadonlyMap<string, DeclaredQueueLimits>) {
+    const queuesThat = (has: (limits: DeclaredQueueLimits) => boolean) =>
+      new Set([...declared].filter(([, limits]) => has(limits)).map(([queue]) => queue));
     this.tables = tables;
-    this.groupedQueues = new Set(queues.keys());
-    this.queuesWithCosts = withCosts;
-    this.#queues = queues;
+    this.groupedQueues = queuesThat(isGrouped);
+    this.queuesWithCosts = queuesThat((limits) => isGrouped(limits) || isRated(limits));
+    this.#declared = declared;
   }
 
   /** Notes of each group among the rows at which times claims should look at it; not of jobs that wait. */
@@ -91,8 +100,7 @@ export class GroupStatements implements StatementExtension {
   }
 
   keepsPlace(queue: string): boolean {
-    const serial = this.#serialOf(queue);
-    return serial === 'end' || serial === 'success';
+    return keepsPlace(this.#serialOf(queue));
   }
 
   waitsForSuccess(queue: string): boolean {
@@ -117,13 +125,17 @@ export class GroupStatements implements StatementExtension {
   }
 
   #serialOf(queue: string): Serial | undefined {
-    return this.#queues.get(queue)?.serial;
+    return this.#declared.get(queue)?.groups?.serial;
   }
 }
 
-/** The same tables, for statements about jobs in groups. */
-export function withGrouping<TTables extends QueueTables>(tables: TTables, grouping: Grouping): TTables {
-  return inContext(tables, { extension: new GroupStatements(grouping) });
+/** The same tables, for statements that must know which queues have groups, or rates. */
+export function withGrouping<TTables extends QueueTables>(
+  tables: TTables,
+  limitTables: LimitTables,
+  declared: ReadonlyMap<string, DeclaredQueueLimits>,
+): TTables {
+  return inContext(tables, { extension: new GroupStatements(limitTables, declared) });
 }
 
 /** The tables of groups; `undefined` where the jobs of no queue are in groups. */

@@ -6,7 +6,7 @@ import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
 import { dueInGroup, nextInGroup } from './due-in-group.ts';
 import type { GroupClaim } from './group-claim.ts';
-import type { GroupTables } from './grouping.ts';
+import type { GroupTables } from './limit-tables.ts';
 import { rateFreeAt, rateWith } from './rate-used.ts';
 
 /** How many locked jobs a group's claim looks past. */

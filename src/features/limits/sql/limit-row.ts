@@ -1,20 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import type { RawRow } from '../../../core/sql/executor.ts';
-
-/** A limit that was set at run time; `null` is as the code declares it. */
-export interface LimitRow {
-  readonly queue: string;
-  /** '' for the queue and its groups. */
-  readonly kind: string;
-  /** '' for the queue and its kinds, '*' for every group. */
-  readonly group: string;
-  readonly concurrency: number | null;
-  readonly rateLimit: number | null;
-  readonly ratePerMs: number | null;
-  readonly weight: number | null;
-  readonly updatedAtMs: number;
-}
+import type { LimitRow } from '../settings/limit-record.ts';
 
 /** The columns of `queue_limits as s` that {@link toLimitRow} reads. */
 export const limitColumns: SQL = sql`s.queue, s.kind, s.group_key, s.concurrency::float8 as concurrency,

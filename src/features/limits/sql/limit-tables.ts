@@ -2,7 +2,16 @@ import type { SQL } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { type Executor, queryRows, type RawRow, type Runner } from '../../../core/sql/executor.ts';
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
-import type { LimitTables } from './grouping.ts';
+import type { ControlTables } from '../../control/index.ts';
+
+/** The tables of limits. */
+export type LimitTables = Pick<
+  ControlTables,
+  'queueLimits' | 'queueUsage' | 'queueGroups' | 'queueHolds' | 'queueNotes'
+>;
+
+/** The tables that statements about groups use. */
+export type GroupTables = QueueTables & LimitTables;
 
 /** The tables that statements about the limits of queues and kinds use. */
 export type LeaseTables = QueueTables & Pick<LimitTables, 'queueLimits' | 'queueUsage'>;
@@ -20,7 +29,7 @@ export const WHOLE_QUEUE = '';
 /** Runs a statement about limits. @throws as `queryRows`, with the line that the app's schema lacks */
 export async function queryLimitRows(
   db: Executor | Runner,
-  tables: LeaseTables,
+  tables: QueueTables,
   query: SQL,
 ): Promise<RawRow[]> {
   return await queryRows(db, tables, query, { entry: CONTROL_ENTRY });

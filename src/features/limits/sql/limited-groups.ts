@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { EVERY_GROUP } from '../../../core/job/group.ts';
-import type { LimitTables } from './grouping.ts';
+import type { LimitTables } from './limit-tables.ts';
 import { insertNotes } from './note-groups.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { LimitTables } from './grouping.ts';
+import type { LimitTables } from './limit-tables.ts';
 
 /** The most groups of one note. With more, rows outgrow their page, and more have to be noted again. */
 export const MAX_KEYS = 20;

@@ -2,13 +2,14 @@ import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.t
 import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
 import { type Admission, admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
-import { type ClaimLimits, claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
+import { claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
 import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import type { LimitSettings } from '../settings/limit-settings.ts';
+import type { GroupTables } from '../sql/limit-tables.ts';
 
 export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
-  readonly groups: { readonly tables: GroupTables; readonly limits: Omit<ClaimLimits, 'run'> };
+  readonly groups: LimitSettings & { readonly tables: GroupTables };
 }
 
 /** From so many jobs on, a claim says something about how many groups there are. */
@@ -70,7 +71,7 @@ export class ClaimsByTurns implements GroupClaims {
 
   async #next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, workerId, groups, attempts } = this.#options;
-    const { tables, limits } = groups;
+    const { tables, concurrency, rate } = groups;
     await this.#noteFreed();
     const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
     this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
@@ -101,7 +102,7 @@ export class ClaimsByTurns implements GroupClaims {
       queue,
       kinds,
       workerId,
-      limits: { ...limits, run: attempts().mostPerGroup },
+      limits: { concurrency, rate, run: attempts().mostPerGroup },
       rooms,
       newGroups: this.#newGroups,
       withCosts: this.#options.gate?.countsCosts,

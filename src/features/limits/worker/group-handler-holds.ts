@@ -3,7 +3,7 @@ import { nextTurn } from '../../../core/runtime.ts';
 import type { HandlerHoldsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { HandlerHolds } from '../../../core/worker/settle/handler-holds.ts';
 import { type EndedByHandler, endHandlerHolds } from '../queries/end-handler-holds.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import type { GroupTables } from '../sql/limit-tables.ts';
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;

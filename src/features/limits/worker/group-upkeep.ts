@@ -6,7 +6,7 @@ import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { adoptJobs, MAX_ADOPTED } from '../queries/adopt-jobs.ts';
 import { noteForgottenGroups, noteFreedGroups } from '../queries/note-groups.ts';
 import { PRUNED_AT_ONCE, pruneGroups } from '../queries/prune-groups.ts';
-import type { GroupTables } from '../sql/grouping.ts';
+import type { GroupTables } from '../sql/limit-tables.ts';
 
 /** A queue whose jobs are in groups. */
 export interface GroupedQueue {

@@ -7,18 +7,16 @@ import type {
   HandlerHoldsOptions,
 } from '../../../core/worker/claim/claim-groups.ts';
 import type { HandlerHolds } from '../../../core/worker/settle/handler-holds.ts';
-import type { ClaimLimits } from '../queries/claim-grouped-jobs.ts';
 import { findDueGroups } from '../queries/find-due-groups.ts';
-import type { GroupTables, Serial } from '../sql/grouping.ts';
+import { type GroupSettings, keepsPlace } from '../settings/limit-settings.ts';
+import type { GroupTables } from '../sql/limit-tables.ts';
 import { ClaimsByTurns } from './claims-by-turns.ts';
 import { GroupHandlerHolds } from './group-handler-holds.ts';
 import { SerialRuns } from './serial-runs.ts';
 
-/** The groups of a queue. */
-export interface QueueGroups {
+/** The groups of a queue, with their limits as they are declared. */
+export interface QueueGroups extends GroupSettings {
   readonly tables: GroupTables;
-  readonly limits: Omit<ClaimLimits, 'run'>;
-  readonly serial: Serial | undefined;
 }
 
 /** How a worker claims and runs the jobs of one queue by its groups. */
@@ -30,7 +28,7 @@ export class GroupedWork implements ClaimGroups {
   constructor(groups: QueueGroups) {
     const { serial } = groups;
     this.#groups = groups;
-    this.keepPlaces = serial === 'end' || serial === 'success';
+    this.keepPlaces = keepsPlace(serial);
     this.runs = serial === undefined ? NO_RUNS : new SerialRuns(serial);
   }
 

@@ -3,7 +3,7 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import type { ServedQueue } from '../../../core/worker/served-queues.ts';
 import type { DeclaredQueueLimits } from '../settings/limit-settings.ts';
-import type { LimitTables } from '../sql/grouping.ts';
+import type { LimitTables } from '../sql/limit-tables.ts';
 import { WHOLE_QUEUE } from '../sql/limit-tables.ts';
 import { Lease } from './lease.ts';
 import { Leases } from './leases.ts';

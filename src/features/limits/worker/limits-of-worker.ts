@@ -43,10 +43,7 @@ class LimitsOfWorker implements LimitingInWorker {
           });
     this.#leases = leases;
     this.#groups = new Map(
-      grouped.map(({ queue, concurrency, rate, serial }) => [
-        queue,
-        new GroupedWork({ tables, limits: { concurrency, rate }, serial }),
-      ]),
+      grouped.map(({ queue, ...settings }) => [queue, new GroupedWork({ tables, ...settings })]),
     );
     this.ready = leases.ready;
     this.settled = upkeep?.ready;

@@ -2,7 +2,7 @@ import type { Outcome } from '../../../core/job/outcome.ts';
 import type { Runs } from '../../../core/worker/begin/runs.ts';
 import type { Attempt } from '../../../core/worker/run/attempt.ts';
 import type { Conclusion } from '../../../core/worker/settle/conclude.ts';
-import type { Serial } from '../sql/grouping.ts';
+import type { Serial } from '../settings/limit-settings.ts';
 
 /**
  * The jobs of groups that run one after the other: of each group one waits for a slot or runs, and the others

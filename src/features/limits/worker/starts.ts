@@ -1,6 +1,6 @@
 import { jitter } from '../../../core/time/jitter.ts';
-import type { ClaimRate } from '../queries/claim-grouped-jobs.ts';
 import type { StartsGrant, StartsWish } from '../queries/take-starts.ts';
+import type { Rate } from '../settings/limit-settings.ts';
 import type { LimitName } from '../sql/limit-tables.ts';
 
 /** Starts are spent within this part of the window: the shorter it is, the more of the rate can be used. */
@@ -32,7 +32,7 @@ const MAX_RETRY_MS = 5_000;
 
 /** A rate that a worker keeps to, and what the code declares of it. */
 export interface RateQuestion extends LimitName {
-  readonly declared: ClaimRate;
+  readonly declared: Rate;
 }
 
 /** What a worker may ask for now, of its {@link Starts}. */
@@ -63,7 +63,7 @@ interface Grant {
  */
 export class Starts {
   readonly question: RateQuestion;
-  #rate: ClaimRate;
+  #rate: Rate;
   /** The first to become void comes first. */
   #grants: Grant[] = [];
   #unspent: Record<string, number> = {};
@@ -255,7 +255,7 @@ export class Starts {
   }
 
   /** A look has found what was set at run time. */
-  noteRate(set: ClaimRate | undefined): void {
+  noteRate(set: Rate | undefined): void {
     const rate = set ?? this.question.declared;
     if (rate.limit === this.#rate.limit && rate.perMs === this.#rate.perMs) return;
     this.#rate = rate;
