@@ -227,7 +227,7 @@ export class Limits {
 
   /** @internal See `LimitingFeature` of the worker. */
   forWorker(worker: HostWorker) {
-    return limitsOfWorker({ tables: this.limitTables, declared: this.declared }, worker);
+    return limitsOfWorker(this.limitTables, this.declared, worker);
   }
 
   /** @internal What `queue.check` looks for. */

@@ -131,7 +131,7 @@ test('after a lost answer it uses the least that it may have, and says again wha
   worker.backlog = 5;
   const first = worker.wish(0);
   if (first) table.take(1, first);
-  worker.lease.noteFailure(true, 10);
+  worker.lease.noteFailure(10, true);
   expect(worker.lease.mayBegin).toBe(false);
   expect(worker.wish(11)).toBe(undefined);
   expect(worker.wish(200)).toEqual({ running: 0, want: 5, wants: 5, era: 1 });
@@ -292,7 +292,7 @@ test('whatever is lost, late or in another order: no more run than the limit, an
         }
         if (at === 'lose') {
           const pending = underWay.find((statement) => statement.worker === worker && !statement.isLost);
-          if (pending !== undefined || answer !== undefined) worker.lease.noteFailure(true, nowMs);
+          if (pending !== undefined || answer !== undefined) worker.lease.noteFailure(nowMs, true);
           // The server may carry it out at any later moment.
           if (pending !== undefined) pending.isLost = true;
           answers.delete(worker);

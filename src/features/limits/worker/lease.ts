@@ -202,7 +202,7 @@ export class Lease {
    * What was sent has failed.
    * @param isLost whether it may have been carried out all the same, or may still be
    */
-  noteFailure(isLost: boolean, nowMs: number): void {
+  noteFailure(nowMs: number, isLost: boolean): void {
     this.#sent = undefined;
     this.#version++;
     if (isLost) this.#era++;

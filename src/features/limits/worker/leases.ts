@@ -7,18 +7,24 @@ import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusa
 import { findLeases } from '../queries/find-leases.ts';
 import { takeLease } from '../queries/take-lease.ts';
 import { takeStarts } from '../queries/take-starts.ts';
-import type { LeaseTables } from '../sql/limit-tables.ts';
-import type { Lease, Wish } from './lease.ts';
+import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
+import type { Lease } from './lease.ts';
 import type { QueueLimiter } from './queue-limiter.ts';
-import type { Starts, WantedStarts } from './starts.ts';
+import type { Starts } from './starts.ts';
 
 export interface LeasesOptions {
   readonly db: Runner;
   readonly tables: LeaseTables;
   readonly workerId: number;
-  /** By queue; filled before any of it is used. */
-  readonly limiters: ReadonlyMap<string, QueueLimiter>;
   readonly events: WorkerEmitter;
+}
+
+/** Who has asked for slots or for starts. */
+interface Asker<TAnswer> {
+  readonly question: LimitName;
+  noteAnswer(answer: TAnswer, nowMs: number): void;
+  /** @param isLost whether it may have been carried out all the same, or may still be */
+  noteFailure(nowMs: number, isLost: boolean): void;
 }
 
 /** How often a worker that has slots looks whether others lack some, or a limit has changed. */
@@ -36,6 +42,9 @@ const REPORT_EVERY_MS = 5_000;
  */
 export class Leases implements BackgroundPart {
   readonly #options: LeasesOptions;
+  readonly #limiters: QueueLimiter[] = [];
+  readonly #leases: [Lease, QueueLimiter][] = [];
+  readonly #starts: [Starts, QueueLimiter][] = [];
   readonly #alarm = new Condition();
   readonly #woken = new Set<QueueLimiter>();
   /** When each is to be looked at again, though nothing has happened. */
@@ -55,21 +64,11 @@ export class Leases implements BackgroundPart {
     this.#options = options;
   }
 
-  /** By queue, where that has limits. */
-  get limiters(): ReadonlyMap<string, QueueLimiter> {
-    return this.#options.limiters;
-  }
-
-  get #all(): [Lease, QueueLimiter][] {
-    return [...this.#options.limiters.values()].flatMap((limiter) =>
-      limiter.leases.map((lease): [Lease, QueueLimiter] => [lease, limiter]),
-    );
-  }
-
-  get #allStarts(): [Starts, QueueLimiter][] {
-    return [...this.#options.limiters.values()].flatMap((limiter) =>
-      [...limiter.starts.values()].map((starts): [Starts, QueueLimiter] => [starts, limiter]),
-    );
+  /** Also asks for the limits of this queue; called before it runs. */
+  add(limiter: QueueLimiter): void {
+    this.#limiters.push(limiter);
+    for (const lease of limiter.leases) this.#leases.push([lease, limiter]);
+    for (const starts of limiter.starts.values()) this.#starts.push([starts, limiter]);
   }
 
   /** A queue has something to ask for or to give back. */
@@ -87,14 +86,14 @@ export class Leases implements BackgroundPart {
   /** Slots may be free that were not, or the database is back. */
   askSoon(): void {
     const nowMs = performance.now();
-    for (const [lease] of this.#all) lease.askSoon(nowMs);
-    for (const [starts] of this.#allStarts) starts.askSoon();
+    for (const [lease] of this.#leases) lease.askSoon(nowMs);
+    for (const [starts] of this.#starts) starts.askSoon();
     this.look();
   }
 
   /** This worker was declared gone: what it had is others'. It begins nothing until it knows what it has. */
   noteGone(): void {
-    for (const [lease] of this.#all) lease.noteGone();
+    for (const [lease] of this.#leases) lease.noteGone();
     this.look();
   }
 
@@ -114,15 +113,15 @@ export class Leases implements BackgroundPart {
   #send(): number {
     const nowMs = performance.now();
     let nextMs = this.#lookMs;
-    const sendOf = <T extends Lease | Starts>(of: T, limiter: QueueLimiter, send: (of: T) => number) => {
+    const sendOf = (of: Lease | Starts, limiter: QueueLimiter, send: () => number) => {
       const dueMs = this.#dueMs.get(of) ?? nowMs;
-      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? send(of) : dueMs;
+      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? send() : dueMs;
       this.#dueMs.set(of, atMs);
       nextMs = Math.min(nextMs, atMs);
     };
-    for (const [lease, limiter] of this.#all)
+    for (const [lease, limiter] of this.#leases)
       sendOf(lease, limiter, () => this.#sendOfLease(lease, limiter, nowMs));
-    for (const [starts, limiter] of this.#allStarts)
+    for (const [starts, limiter] of this.#starts)
       sendOf(starts, limiter, () => this.#sendOfStarts(starts, limiter, nowMs));
     this.#woken.clear();
     return nextMs;
@@ -132,7 +131,10 @@ export class Leases implements BackgroundPart {
     const appetite = limiter.appetite(lease);
     const wish = lease.wish(nowMs, appetite);
     if (wish === undefined) return Math.max(lease.nextMs(nowMs, appetite), nowMs + 1);
-    return this.#follow(this.#take(lease, limiter, wish));
+    const { db, tables, workerId } = this.#options;
+    lease.noteSent(wish, performance.now());
+    const answer = takeLease(db, tables, { ...lease.question, workerId, ...wish });
+    return this.#await(answer, 'slots', lease, limiter);
   }
 
   #sendOfStarts(starts: Starts, limiter: QueueLimiter, nowMs: number): number {
@@ -140,40 +142,36 @@ export class Leases implements BackgroundPart {
     if (starts.opens(nowMs)) limiter.noteRoom();
     const wish = starts.wish(nowMs, limiter.dueOf(starts));
     if (wish === undefined) return Math.max(starts.nextMs(nowMs), nowMs + 1);
-    return this.#follow(this.#takeStarts(starts, limiter, wish));
+    const { db, tables, workerId } = this.#options;
+    starts.noteSent(wish, performance.now());
+    const answer = takeStarts(db, tables, { ...starts.question, workerId, ...wish });
+    return this.#await(answer, 'starts', starts, limiter);
   }
 
-  #follow(taking: Promise<void>): number {
-    const sent = taking.finally(() => this.#sent.delete(sent));
+  /** Tells of the answer to what was sent; returns when to ask again: as it wakes, when it has come. */
+  #await<TAnswer>(
+    answer: Promise<TAnswer>,
+    what: string,
+    asker: Asker<TAnswer>,
+    limiter: QueueLimiter,
+  ): number {
+    const sent = this.#tell(answer, what, asker, limiter).finally(() => this.#sent.delete(sent));
     this.#sent.add(sent);
     return Number.POSITIVE_INFINITY;
   }
 
-  async #take(lease: Lease, limiter: QueueLimiter, wish: Wish): Promise<void> {
-    const { db, tables, workerId } = this.#options;
-    lease.noteSent(wish, performance.now());
+  async #tell<TAnswer>(
+    answer: Promise<TAnswer>,
+    what: string,
+    asker: Asker<TAnswer>,
+    limiter: QueueLimiter,
+  ): Promise<void> {
     try {
-      const share = await takeLease(db, tables, { ...lease.question, workerId, ...wish });
-      lease.noteAnswer(share, performance.now());
+      asker.noteAnswer(await answer, performance.now());
       this.#reportedMs = Number.NEGATIVE_INFINITY;
     } catch (error) {
-      lease.noteFailure(isAboutTheServer(error), performance.now());
-      if (!isAboutLocks(error)) this.#report(error, `taking slots of '${lease.question.queue}'`);
-    }
-    limiter.noteChange();
-    this.wake(limiter);
-  }
-
-  async #takeStarts(starts: Starts, limiter: QueueLimiter, wish: WantedStarts): Promise<void> {
-    const { db, tables, workerId } = this.#options;
-    starts.noteSent(wish, performance.now());
-    try {
-      const grant = await takeStarts(db, tables, { ...starts.question, workerId, ...wish });
-      starts.noteAnswer(grant, performance.now());
-      this.#reportedMs = Number.NEGATIVE_INFINITY;
-    } catch (error) {
-      starts.noteFailure(performance.now());
-      if (!isAboutLocks(error)) this.#report(error, `taking starts of '${starts.question.queue}'`);
+      asker.noteFailure(performance.now(), isAboutTheServer(error));
+      if (!isAboutLocks(error)) this.#report(error, `taking ${what} of '${asker.question.queue}'`);
     }
     limiter.noteChange();
     this.wake(limiter);
@@ -181,8 +179,7 @@ export class Leases implements BackgroundPart {
 
   async #look(): Promise<void> {
     const { db, tables, workerId } = this.#options;
-    const all = this.#all;
-    const leases = all.map(([lease]) => lease);
+    const leases = this.#leases.map(([lease]) => lease);
     const versions = leases.map(({ version }) => version);
     try {
       const shares = await findLeases(
@@ -192,7 +189,7 @@ export class Leases implements BackgroundPart {
         leases.map(({ question }) => question),
       );
       const nowMs = performance.now();
-      for (const [at, [lease, limiter]] of all.entries()) {
+      for (const [at, [lease, limiter]] of this.#leases.entries()) {
         const [share, version] = [shares[at], versions[at]];
         if (share === undefined || version === undefined) continue;
         lease.noteLook(share, version, nowMs);
@@ -201,7 +198,7 @@ export class Leases implements BackgroundPart {
       this.#failures = 0;
       this.#lookMs = nowMs + jitter(this.#restMs());
       this.#dueMs.clear();
-      for (const limiter of this.limiters.values()) limiter.noteChange();
+      for (const limiter of this.#limiters) limiter.noteChange();
     } catch (error) {
       this.#lookMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_LOOK_MS);
       this.#report(error, 'looking at limits');
@@ -210,8 +207,8 @@ export class Leases implements BackgroundPart {
 
   #restMs(): number {
     const nowMs = performance.now();
-    const inUse = this.#all.map(([lease]) => lease).filter((lease) => lease.inUse);
-    const isRefused = this.#allStarts.some(([starts]) => starts.isRefused(nowMs));
+    const inUse = this.#leases.map(([lease]) => lease).filter((lease) => lease.inUse);
+    const isRefused = this.#starts.some(([starts]) => starts.isRefused(nowMs));
     if (inUse.length === 0 && !isRefused) return MAX_LOOK_MS;
     const most = Math.max(0, ...inUse.map(({ sharing }) => sharing));
     return Math.min(Math.max(LOOK_MS, most * LOOK_PER_WORKER_MS), MAX_LOOK_MS);

@@ -1,72 +1,91 @@
-import type { BackgroundPart } from '../../../core/worker/base/background.ts';
+import { NO_RUNS } from '../../../core/worker/begin/runs.ts';
+import type { ClaimGroups } from '../../../core/worker/claim/claim-groups.ts';
 import type { HostWorker } from '../../../core/worker/host-worker.ts';
 import type { LimitingInWorker } from '../../../core/worker/limiting-feature.ts';
-import { isGrouped } from '../settings/limit-settings.ts';
-import { GroupUpkeep } from './group-upkeep.ts';
-import { GroupedWork } from './grouped-work.ts';
-import type { Leases } from './leases.ts';
-import { type DeclaredLimits, leasesOf } from './leases-of.ts';
+import { findDueGroups } from '../queries/find-due-groups.ts';
+import {
+  type DeclaredQueueLimits,
+  type GroupSettings,
+  keepsPlace,
+  type LimitSettings,
+} from '../settings/limit-settings.ts';
+import { type GroupTables, type LimitTables, WHOLE_QUEUE } from '../sql/limit-tables.ts';
+import { ClaimsByTurns } from './claims-by-turns.ts';
+import { GroupHandlerHolds } from './group-handler-holds.ts';
+import { type GroupedQueue, GroupUpkeep } from './group-upkeep.ts';
+import { Lease } from './lease.ts';
+import { Leases } from './leases.ts';
+import { QueueLimiter } from './queue-limiter.ts';
+import { SerialRuns } from './serial-runs.ts';
+import { Starts } from './starts.ts';
 
-/** The limits of a worker; `undefined` where none of its queues has any. */
-export function limitsOfWorker(limits: DeclaredLimits, worker: HostWorker): LimitingInWorker | undefined {
-  const leases = leasesOf({ ...worker, db: worker.statements.of('limits'), limits });
-  return leases && new LimitsOfWorker(limits, leases, worker);
+/** What keeps a worker within the limits of its queues; `undefined` where none of these has any. */
+export function limitsOfWorker(
+  limitTables: LimitTables,
+  declared: ReadonlyMap<string, DeclaredQueueLimits>,
+  { statements, workerId, servedQueues, kinds, events, wake, ...host }: HostWorker,
+): LimitingInWorker | undefined {
+  const tables = { ...host.tables, ...limitTables };
+  const leases = new Leases({ db: statements.of('limits'), tables, workerId, events });
+  const limiters = new Map<string, QueueLimiter>();
+  const groups = new Map<string, ClaimGroups>();
+  const grouped: GroupedQueue[] = [];
+  for (const [queue, { concurrency }] of servedQueues) {
+    const limits = declared.get(queue);
+    if (limits === undefined) continue;
+    const limiter = limiterOf(queue, limits, { kinds, concurrency, leases });
+    leases.add(limiter);
+    limiters.set(queue, limiter);
+    if (limits.groups === undefined) continue;
+    groups.set(queue, workByGroups(tables, limits.groups));
+    grouped.push({ queue, ratePerMs: limits.groups.rate?.perMs, wake: () => wake(queue) });
+  }
+  if (limiters.size === 0) return undefined;
+  const upkeep =
+    grouped.length === 0
+      ? undefined
+      : new GroupUpkeep({ db: statements.of('upkeep'), tables, queues: grouped, events });
+  return {
+    ready: leases.ready,
+    settled: upkeep?.ready,
+    background: upkeep === undefined ? [leases] : [upkeep, leases],
+    gateOf: (queue) => limiters.get(queue),
+    groupsOf: (queue) => groups.get(queue),
+    look: () => leases.look(),
+    askSoon: () => leases.askSoon(),
+    noteGone: () => leases.noteGone(),
+  };
 }
 
-/** Leases of what queues and kinds may use, and the upkeep of groups. */
-class LimitsOfWorker implements LimitingInWorker {
-  readonly ready: Promise<unknown>;
-  readonly settled: Promise<unknown> | undefined;
-  readonly background: readonly BackgroundPart[];
-  readonly #leases: Leases;
-  readonly #groups: ReadonlyMap<string, GroupedWork>;
+/** What keeps the handlers of one queue within its limits, and those of the kinds that the worker handles. */
+function limiterOf(
+  queue: string,
+  limits: DeclaredQueueLimits,
+  host: { readonly kinds: readonly string[]; readonly concurrency: number; readonly leases: Leases },
+): QueueLimiter {
+  const ofKinds = Object.entries(limits.kinds ?? {}).filter(([kind]) => host.kinds.includes(kind));
+  const leaseOf = (kind: string, { concurrency }: LimitSettings) =>
+    new Lease({ queue, kind, declared: concurrency ?? null });
+  const rated = [[WHOLE_QUEUE, limits] as const, ...ofKinds].flatMap(([kind, { rate }]) =>
+    rate === undefined ? [] : [[kind, new Starts({ queue, kind, declared: rate })] as const],
+  );
+  return new QueueLimiter({
+    lease: leaseOf(WHOLE_QUEUE, limits),
+    kinds: new Map(ofKinds.map(([kind, settings]) => [kind, leaseOf(kind, settings)])),
+    starts: new Map(rated),
+    concurrency: host.concurrency,
+    onUse: (limiter) => host.leases.wake(limiter),
+  });
+}
 
-  constructor({ tables: limitTables, declared }: DeclaredLimits, leases: Leases, worker: HostWorker) {
-    const { statements, servedQueues, events, wake } = worker;
-    const tables = { ...worker.tables, ...limitTables };
-    const grouped = [...servedQueues.keys()].flatMap((queue) => {
-      const limits = declared.get(queue);
-      return limits !== undefined && isGrouped(limits) ? [{ queue, ...limits.groups }] : [];
-    });
-    const upkeep =
-      grouped.length === 0
-        ? undefined
-        : new GroupUpkeep({
-            db: statements.of('upkeep'),
-            tables,
-            queues: grouped.map(({ queue, rate }) => ({
-              queue,
-              ratePerMs: rate?.perMs,
-              wake: () => wake(queue),
-            })),
-            events,
-          });
-    this.#leases = leases;
-    this.#groups = new Map(
-      grouped.map(({ queue, ...settings }) => [queue, new GroupedWork({ tables, ...settings })]),
-    );
-    this.ready = leases.ready;
-    this.settled = upkeep?.ready;
-    this.background = upkeep === undefined ? [leases] : [upkeep, leases];
-  }
-
-  gateOf(queue: string) {
-    return this.#leases.limiters.get(queue);
-  }
-
-  groupsOf(queue: string) {
-    return this.#groups.get(queue);
-  }
-
-  look(): void {
-    this.#leases.look();
-  }
-
-  askSoon(): void {
-    this.#leases.askSoon();
-  }
-
-  noteGone(): void {
-    this.#leases.noteGone();
-  }
+/** How a worker claims and runs the jobs of one queue by its groups. */
+function workByGroups(tables: GroupTables, settings: GroupSettings): ClaimGroups {
+  const { serial } = settings;
+  return {
+    keepPlaces: keepsPlace(serial),
+    runs: serial === undefined ? NO_RUNS : new SerialRuns(serial),
+    claims: (options) => new ClaimsByTurns({ ...options, groups: { tables, ...settings } }),
+    handlerHolds: (options) => new GroupHandlerHolds({ ...options, tables }),
+    findDue: (runner, queues) => findDueGroups(runner, tables, queues),
+  };
 }
