@@ -216,6 +216,14 @@ describe('list', () => {
   });
 });
 
+test('unblock refuses what names no group, before anything is sent', async () => {
+  for (const name of [{ queue: 'ledger' }, { queue: 'exports', kind: 'big' }]) {
+    await expect(limits.unblock(database.db, name as never)).rejects.toThrow(
+      'limits.unblock: group must be a string that is not empty, got undefined',
+    );
+  }
+});
+
 test('runNext refuses queues with limits, before it claims anything', async () => {
   const job = defineJob('k', { queue: 'plain' });
   await queue.enqueue(database.db, job);

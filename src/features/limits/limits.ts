@@ -24,15 +24,14 @@ import { removeLimit } from './queries/remove-limit.ts';
 import { setLimit } from './queries/set-limit.ts';
 import { unblockGroup } from './queries/unblock-group.ts';
 import { checkServed } from './settings/check-served.ts';
-import {
-  checkLimitName,
-  type LimitName,
-  limitNameOf,
-  overrideToSet,
-  type QueueName,
-} from './settings/limit-name.ts';
+import { type LimitName, limitNameOf, overrideToSet, type QueueName } from './settings/limit-name.ts';
 import type { LimitRow } from './settings/limit-record.ts';
-import { type LimitOverride, type LimitRecord, toLimitRecord } from './settings/limit-record.ts';
+import {
+  type LimitOverride,
+  type LimitPlace,
+  type LimitRecord,
+  toLimitRecord,
+} from './settings/limit-record.ts';
 import { type DeclaredQueueLimits, isGrouped } from './settings/limit-settings.ts';
 import { withGrouping } from './sql/group-statements.ts';
 import type { GroupTables, LimitTables } from './sql/limit-tables.ts';
@@ -105,7 +104,7 @@ export class Limits {
    * @throws MissingMigrationError when the table is missing
    */
   async set(db: Executor, name: LimitName, override: LimitOverride | null): Promise<LimitRecord> {
-    const place = limitNameOf('limits.set', checkLimitName('limits.set', name), this.declared);
+    const place = limitNameOf('limits.set', name, this.declared);
     const { queue, kind = '', group = '' } = place;
     const { channel } = this.#queue;
     let row: LimitRow | undefined;
@@ -116,7 +115,7 @@ export class Limits {
       row = await setLimit(db, this.tables, { limit: { queue, kind, group, ...settings }, channel });
     }
     const usage = group === '' ? await findUsage(db, this.tables, queue) : undefined;
-    return toLimitRecord(place, place.limits, row, usage);
+    return toLimitRecord(place, row, usage);
   }
 
   /**
@@ -124,21 +123,12 @@ export class Limits {
    * they are declared and set, and then those that were set for single groups, a page at a time.
    */
   async list(db: Executor, filter: LimitFilter): Promise<LimitList> {
-    const { queue, limits } = limitNameOf(
-      'limits.list',
-      checkOptions('limits.list: filter', filter, FILTER),
-      this.declared,
-    );
-    const limit = checkInteger('limits.list: limit', filter.limit ?? 100, 1, 1_000);
-    const after = filter.cursor;
-    if (after !== undefined) checkText('limits.list: cursor', after, MAX_NAME_BYTES);
-    const page = { queue, after: after ?? '', limit: limit + 1 };
-    const found = limits.groups === undefined ? [] : await findGroupLimits(db, this.tables, page);
-    const single = found
-      .slice(0, limit)
-      .map((row) => toLimitRecord({ queue, kind: undefined, group: row.group }, limits, row));
+    const { place, after, limit } = this.#pageOf('limits.list', filter);
+    const page = { queue: place.queue, after, limit: limit + 1 };
+    const found = place.limits.groups === undefined ? [] : await findGroupLimits(db, this.tables, page);
+    const single = found.slice(0, limit).map((row) => toLimitRecord({ ...place, group: row.group }, row));
     return {
-      limits: after === undefined ? [...(await this.#declared(db, queue, limits)), ...single] : single,
+      limits: after === '' ? [...(await this.#declared(db, place)), ...single] : single,
       nextCursor: found.length > limit ? single.at(-1)?.group : undefined,
     };
   }
@@ -148,17 +138,11 @@ export class Limits {
    * what stops the others.
    */
   async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {
-    const { queue, limits } = limitNameOf(
-      'limits.groups',
-      checkOptions('limits.groups: filter', filter, FILTER),
-      this.declared,
-    );
+    const { place, after, limit } = this.#pageOf('limits.groups', filter);
+    const { queue, limits } = place;
     const { groups: settings } = limits;
     if (settings === undefined)
       throw new TypeError(`limits.groups: the jobs of '${queue}' are not in groups`);
-    const limit = checkInteger('limits.groups: limit', filter.limit ?? 100, 1, 1_000);
-    const after = filter.cursor ?? '';
-    if (after !== '') checkText('limits.groups: cursor', after, MAX_NAME_BYTES);
     const { listGroups } = await import('./list-groups.ts');
     const found = await listGroups(db, this.tables, { queue, after, limit: limit + 1 }, settings);
     const groups = found.slice(0, limit);
@@ -172,23 +156,33 @@ export class Limits {
    * Under concurrency: of two calls for one group the second waits for the first, and returns `false`.
    */
   async unblock(db: Executor, name: { queue: string; group: string }): Promise<boolean> {
-    limitNameOf('limits.unblock', checkLimitName('limits.unblock', name), this.declared);
-    const { queue, group } = name;
+    const { queue } = limitNameOf('limits.unblock', name, this.declared);
+    // Of callers without TypeScript the name may be that of a queue.
+    const group = checkText('limits.unblock: group', name.group, MAX_NAME_BYTES);
     return await unblockGroup(db, this.tables, queue, group);
   }
 
-  async #declared(db: Executor, queue: string, limits: DeclaredQueueLimits): Promise<LimitRecord[]> {
+  #pageOf(caller: string, filter: LimitFilter) {
+    const { queue, cursor } = checkOptions(`${caller}: filter`, filter, FILTER);
+    const place = limitNameOf(caller, { queue }, this.declared);
+    const limit = checkInteger(`${caller}: limit`, filter.limit ?? 100, 1, 1_000);
+    if (cursor !== undefined) checkText(`${caller}: cursor`, cursor, MAX_NAME_BYTES);
+    return { place, after: cursor ?? '', limit };
+  }
+
+  async #declared(db: Executor, whole: LimitPlace): Promise<LimitRecord[]> {
+    const { queue, limits } = whole;
     const rows = await findLimits(db, this.tables, queue);
     const usage = await findUsage(db, this.tables, queue);
     const places = [
-      { queue, kind: undefined, group: undefined },
-      ...Object.keys(limits.kinds ?? {}).map((kind) => ({ queue, kind, group: undefined })),
-      ...(limits.groups === undefined ? [] : [{ queue, kind: undefined, group: EVERY_GROUP }]),
+      whole,
+      ...Object.keys(limits.kinds ?? {}).map((kind) => ({ ...whole, kind })),
+      ...(limits.groups === undefined ? [] : [{ ...whole, group: EVERY_GROUP }]),
     ];
     return places.map((place) => {
       const { kind = '', group = '' } = place;
       const row = rows.find((row) => row.kind === kind && row.group === group);
-      return toLimitRecord(place, limits, row, usage);
+      return toLimitRecord(place, row, usage);
     });
   }
 

@@ -17,20 +17,12 @@ export type LimitName = QueueName &
     | { readonly kind?: undefined; readonly group: string }
   );
 
-/** A limit that the code knows of, with what it declares for the queue. */
-export interface KnownPlace extends LimitPlace {
-  readonly limits: DeclaredQueueLimits;
-}
-
 const NAMES = namesOf<Record<'queue' | 'kind' | 'group', unknown>>({ queue: true, kind: true, group: true });
 const OVERRIDE = namesOf<LimitOverride>({ concurrency: true, rate: true, weight: true });
 
-/** Refuses what names no limit. @throws TypeError */
-export function checkLimitName(caller: string, name: LimitName): LimitName {
-  return checkOptions(`${caller}: which limit`, name, NAMES);
-}
-
 /**
+ * The limit of that name.
+ *
  * @throws TypeError for a limit that no worker would obey, since the code does not declare its queue, its
  * kind or any groups: a worker does not ask for limits that it does not know
  */
@@ -38,41 +30,42 @@ export function limitNameOf(
   caller: string,
   name: QueueName & { readonly kind?: unknown; readonly group?: unknown },
   declared: ReadonlyMap<string, DeclaredQueueLimits>,
-): KnownPlace {
-  const { queue, kind, group } = name;
+): LimitPlace {
+  const { queue, ...within } = checkOptions(`${caller}: which limit`, name, NAMES);
   checkText(`${caller}: queue`, queue, MAX_NAME_BYTES);
-  const limits = declared.get(queue);
-  if (limits === undefined) {
-    throw new TypeError(
-      `${caller}: the queue '${queue}' has no declared limits, so workers would ignore this one. ` +
-        `Declare it, limitsIn(…, { ${keyOf(queue)}: {} })`,
+  const undeclared = (what: string, declaration: string) =>
+    new TypeError(
+      `${caller}: the ${what} has no declared limits, so workers would ignore this one. ` +
+        `Declare it, limitsIn(…, { ${keyOf(queue)}: ${declaration} })`,
     );
-  }
-  if (kind !== undefined && group !== undefined) {
+  const limits = declared.get(queue);
+  if (limits === undefined) throw undeclared(`queue '${queue}'`, '{}');
+  if (within.kind !== undefined && within.group !== undefined) {
     throw new TypeError(`${caller}: kind and group cannot be combined: groups belong to the whole queue`);
   }
-  if (kind !== undefined) {
-    // Checked next, as of callers without TypeScript.
-    const named = checkText(`${caller}: kind`, kind as string, MAX_NAME_BYTES);
-    if (limits.kinds?.[named] !== undefined) return { queue, kind: named, group: undefined, limits };
+  // Checked here, as of callers without TypeScript.
+  const textOf = (part: 'kind' | 'group') =>
+    within[part] === undefined
+      ? undefined
+      : checkText(`${caller}: ${part}`, within[part] as string, MAX_NAME_BYTES);
+  const kind = textOf('kind');
+  const group = textOf('group');
+  if (kind !== undefined && limits.kinds?.[kind] === undefined) {
+    throw undeclared(`kind '${kind}'`, `{ kinds: [${shown(kind)}] }`);
+  }
+  if (group !== undefined && limits.groups === undefined) {
     throw new TypeError(
-      `${caller}: the kind '${named}' has no declared limits, so workers would ignore this one. ` +
-        `Declare it, limitsIn(…, { ${keyOf(queue)}: { kinds: [${shown(named)}] } })`,
+      `${caller}: the queue '${queue}' has no groups: declare them, ` +
+        `limitsIn(…, { ${keyOf(queue)}: { groups: 'fair' } })`,
     );
   }
-  if (group === undefined) return { queue, kind: undefined, group: undefined, limits };
-  const named = checkText(`${caller}: group`, group as string, MAX_NAME_BYTES);
-  if (limits.groups !== undefined) return { queue, kind: undefined, group: named, limits };
-  throw new TypeError(
-    `${caller}: the queue '${queue}' has no groups: declare them, ` +
-      `limitsIn(…, { ${keyOf(queue)}: { groups: 'fair' } })`,
-  );
+  return { queue, kind, group, limits };
 }
 
 /** @throws RangeError | TypeError for a setting that is wrong, or that has no effect there */
 export function overrideToSet(
   caller: string,
-  { queue, kind, group, limits }: KnownPlace,
+  { queue, kind, group, limits }: LimitPlace,
   override: LimitOverride,
 ): Pick<LimitRow, 'concurrency' | 'rateLimit' | 'ratePerMs' | 'weight'> {
   const what = `${caller}: the limit`;

@@ -37,17 +37,17 @@ export interface LimitRecord {
   readonly slots: number | undefined;
 }
 
-/** Which limit: of a queue, of a kind in it, or of its groups. */
+/** Which limit: of a queue, of a kind in it, or of its groups; and what the code declares for the queue. */
 export interface LimitPlace {
   readonly queue: string;
   readonly kind: string | undefined;
   readonly group: string | undefined;
+  readonly limits: DeclaredQueueLimits;
 }
 
 /** The limit of a place, given what was set there. */
 export function toLimitRecord(
-  { queue, kind, group }: LimitPlace,
-  limits: DeclaredQueueLimits,
+  { queue, kind, group, limits }: LimitPlace,
   row: LimitRow | undefined,
   usage: ReadonlyMap<string, number> = new Map(),
 ): LimitRecord {
