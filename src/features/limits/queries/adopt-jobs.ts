@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { NO_GROUP } from '../../../core/job/group.ts';
-import { MAX_PRIORITY } from '../../../core/job/limits.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
+import { BANDS } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** The most jobs that one statement takes in. */
@@ -23,7 +23,7 @@ export async function adoptJobs(db: Runner, tables: GroupTables, queue: string):
 export function adoptJobsQuery({ queueJobs, queueNotes }: GroupTables, queue: string): SQL {
   return sql`
     with plain as materialized (
-      select j.id from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+      select j.id from ${BANDS}
       cross join lateral (
         select j.id from ${queueJobs} as j
         where j.queue = ${queue} and j.priority = band.priority::int2 and j.group_key is null

@@ -10,7 +10,7 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { handOver } from '../../../core/sql/hold-end.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
-import { isUpheld } from '../sql/group-hold.ts';
+import { isUpheld } from '../sql/group-rows.ts';
 import { groupsInTurn } from '../sql/groups-in-turn.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';

@@ -4,6 +4,7 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
+import { isOfGroup } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /**
@@ -43,7 +44,7 @@ export function findGroupedDueIdsQuery(
     ) as g
     cross join lateral (
       select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.group_key = g.group_key and j.group_key is not null
+      where ${isOfGroup(queue, sql`g.group_key`)}
         and j.run_at <= statement_timestamp() and ${isFree(tables)} and ${servedKind(kinds)}
         and ${isNotAmong(arrayText(without))}
       order by j.priority, j.run_at, j.id limit ${limit}

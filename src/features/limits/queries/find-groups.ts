@@ -3,7 +3,7 @@ import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import type { Executor } from '../../../core/sql/executor.ts';
 import { servedKind } from '../../../core/sql/served-kind.ts';
 import { dueInGroup } from '../sql/due-in-group.ts';
-import { isUpheld } from '../sql/group-hold.ts';
+import { isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 export interface GroupPage {

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { MAX_PRIORITY } from '../../../core/job/limits.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
-import { isUpheld } from '../sql/group-hold.ts';
+import { dueInGroup } from '../sql/due-in-group.ts';
+import { isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
@@ -92,14 +92,7 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
         where not exists (
           select from ${queueGroups} as g
           where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
-        ) and exists (
-          select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
-          cross join lateral (
-            select from ${queueJobs} as j
-            where j.queue = ${queue} and j.group_key = l.group_key and j.group_key is not null
-              and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}
-            order by j.run_at, j.id limit 1
-          ) as j
+        ) and exists (${dueInGroup(tables, { queue, group: sql`l.group_key`, most: sql`1` })}
         )`,
     )}
     )

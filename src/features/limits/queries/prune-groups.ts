@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
-import { isUpheld } from '../sql/group-hold.ts';
+import { isOfGroup, isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { rateWindow } from '../sql/rate-used.ts';
 
@@ -39,9 +39,6 @@ export async function pruneGroups(db: Runner, tables: GroupTables, prune: GroupP
 
 export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs }: GroupPrune): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits } = tables;
-  const jobs = (group: SQL) => sql`
-        select from ${queueJobs} as j
-        where j.queue = ${queue} and j.group_key = ${group} and j.group_key is not null`;
   return sql`
     with looked as materialized (
       select g.group_key, g.ready_at, g.turn, coalesce((
@@ -62,7 +59,9 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
     unused as materialized (
       select l.group_key from locked as l
       cross join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`, sql`0`)} as u
-      where u.used = 0 and not exists (${jobs(sql`l.group_key`)})
+      where u.used = 0 and not exists (
+        select from ${queueJobs} as j
+        where ${isOfGroup(queue, sql`l.group_key`)})
     ),
     pruned as (
       delete from ${queueGroups} as g

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { MAX_PRIORITY } from '../../../core/job/limits.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
+import { BANDS, isOfGroup } from './group-rows.ts';
 
 /** So many jobs that may not be claimed now are passed before each priority is asked by itself. */
 const PASSED = 100;
@@ -9,7 +9,6 @@ const PASSED = 100;
 const FEW = 16;
 
 const ORDER = sql`order by j.priority, j.run_at, j.id`;
-const BANDS = sql`generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)`;
 
 export interface DueInGroup {
   readonly queue: string;
@@ -29,7 +28,7 @@ export interface DueInGroup {
  */
 export function dueInGroup(tables: QueueTables, { queue, group, most, and: more }: DueInGroup): SQL {
   const { queueJobs } = tables;
-  const inGroup = jobsOf(queue, group);
+  const inGroup = isOfGroup(queue, group);
   const also = more === undefined ? sql`` : sql` and ${more}`;
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}${also}`;
   const passed = sql.raw(String(PASSED));
@@ -64,7 +63,7 @@ export interface NextInGroup extends Omit<DueInGroup, 'most' | 'and'> {
  */
 export function nextInGroup(tables: QueueTables, { queue, group, and: condition }: NextInGroup): SQL {
   const { queueJobs } = tables;
-  const inGroup = jobsOf(queue, group);
+  const inGroup = isOfGroup(queue, group);
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)} and ${condition}`;
   const passed = sql.raw(String(PASSED));
   return sql`coalesce((
@@ -90,8 +89,4 @@ export function nextInGroup(tables: QueueTables, { queue, group, and: condition 
               )
             end from head as h
           ), 'infinity')`;
-}
-
-function jobsOf(queue: string, group: SQL): SQL {
-  return sql`j.queue = ${queue} and j.group_key = ${group} and j.group_key is not null`;
 }

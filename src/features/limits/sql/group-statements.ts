@@ -63,17 +63,29 @@ export class GroupStatements implements StatementExtension {
         select ${queue}::text, e.ended_run_at, e.ended_group from ${ended} as e
         where e.ended_group is not null and e.ended_run_at > statement_timestamp()
           and e.ended_run_at < 'infinity'`;
-    if (blocks === undefined) {
-      return sql`,
+    // With others in a union each is there once.
+    const once = blocks === undefined ? sql`distinct ` : sql``;
+    const free = blocks === undefined ? sql`` : sql` and e.id not in (select id from blocking)`;
+    const untilThen =
+      blocks === undefined
+        ? sql``
+        : sql`
+        union
+        select ${queue}::text, b.until, b.ended_group from blocking as b
+        where b.until < 'infinity'`;
+    return sql`${blocks === undefined ? sql`` : this.#blocking(queue, ended, blocks)},
     noted as (${insertNotes(
       this.tables,
       sql`
-        select distinct ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        select ${once}${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from ${ended} as e
-        where e.ended_group is not null${dueLater}`,
+        where e.ended_group is not null${free}${untilThen}${dueLater}`,
     )}
     )`;
-    }
+  }
+
+  /** Holds that keep the slots of these jobs in their groups. */
+  #blocking(queue: string, ended: SQL, blocks: SQL): SQL {
     return sql`,
     blocking as materialized (
       select b.id, b.until, b.worker_id, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
@@ -85,17 +97,6 @@ export class GroupStatements implements StatementExtension {
       order by b.ended_group, b.id
       on conflict (queue, group_key, job_id) do update
         set (until, worker_id) = (excluded.until, excluded.worker_id)
-    ),
-    noted as (${insertNotes(
-      this.tables,
-      sql`
-        select ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
-        from ${ended} as e
-        where e.ended_group is not null and e.id not in (select id from blocking)
-        union
-        select ${queue}::text, b.until, b.ended_group from blocking as b
-        where b.until < 'infinity'${dueLater}`,
-    )}
     )`;
   }
 

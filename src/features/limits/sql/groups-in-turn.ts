@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
 import type { GroupClaim } from './group-claim.ts';
-import { isUpheld } from './group-hold.ts';
+import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
 import { nextNotes } from './note-groups.ts';
 import { rateWindow } from './rate-used.ts';

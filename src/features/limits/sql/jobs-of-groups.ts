@@ -6,6 +6,7 @@ import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
 import { dueInGroup, nextInGroup } from './due-in-group.ts';
 import type { GroupClaim } from './group-claim.ts';
+import { isOfGroup } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
 import { rateFreeAt, rateWith } from './rate-used.ts';
 
@@ -27,7 +28,7 @@ export function jobsOfGroups(
   const serial = limits.run !== undefined;
   const bounded = rooms !== undefined && rooms.size > 0;
   const { queueJobs, queueGroups } = tables;
-  const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
+  const inGroup = isOfGroup(queue, sql`c.group_key`);
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
   const next = (most: SQL, and?: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most, and });
   // A worker that is taken for gone by mistake still runs what it holds: that is for others.
