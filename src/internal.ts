@@ -56,6 +56,7 @@ export {
 export { countDiscarded } from './core/queries/operate/count-discarded.ts';
 export { countFinished, type Finished, type FinishedMinute } from './core/queries/operate/count-finished.ts';
 export { countJobs } from './core/queries/operate/count-jobs.ts';
+export { countOfGroup } from './core/queries/operate/count-of-group.ts';
 export {
   COUNTED_RETRYING,
   type CountedRetrying,
@@ -84,7 +85,6 @@ export { FIRST_PLACE, isBefore, type JobPlace } from './core/sql/job-place.ts';
 export type { JobScope } from './core/sql/job-scope.ts';
 export { type OwnWanted, ownWanted } from './core/sql/own-values.ts';
 export { CLAIM_REFUSED } from './core/sql/refused-claim.ts';
-export { countOfGroup } from './features/limits/queries/count-of-group.ts';
 export { sumMetrics } from './features/metrics/queries/sum-metrics.ts';
 export { ratesIn } from './features/metrics/rates.ts';
 export type { ShownStep, ShownSteps } from './features/workflows/queries/show-steps.ts';

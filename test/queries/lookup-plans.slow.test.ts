@@ -10,10 +10,10 @@ import {
   type JobSearch,
   type JobsToBrowse,
 } from '../../src/core/queries/operate/browse-jobs.ts';
+import { countOfGroupQuery } from '../../src/core/queries/operate/count-of-group.ts';
 import { findBands, findBandsQuery } from '../../src/core/queries/operate/find-bands.ts';
 import { FIRST_PLACE } from '../../src/core/sql/job-place.ts';
 import type { LiveState } from '../../src/core/sql/job-record.ts';
-import { countOfGroupQuery } from '../../src/features/limits/queries/count-of-group.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanMode, type PlanNode } from './support/explain.ts';
 import { clearTables, tables } from './support/jobs.ts';

@@ -31,6 +31,7 @@ import {
 import { countDiscardedQuery } from '../../../src/core/queries/operate/count-discarded.ts';
 import { countFinishedQuery } from '../../../src/core/queries/operate/count-finished.ts';
 import { countJobsQuery } from '../../../src/core/queries/operate/count-jobs.ts';
+import { countOfGroupQuery } from '../../../src/core/queries/operate/count-of-group.ts';
 import { countResultsQuery } from '../../../src/core/queries/operate/count-results.ts';
 import { countRetryingQuery } from '../../../src/core/queries/operate/count-retrying.ts';
 import { countSomeJobsQuery } from '../../../src/core/queries/operate/count-some-jobs.ts';
@@ -158,7 +159,6 @@ import { addUsageQuery } from '../../../src/features/limits/queries/add-usage.ts
 import { admitGroupsQuery } from '../../../src/features/limits/queries/admit-groups.ts';
 import { adoptJobsQuery } from '../../../src/features/limits/queries/adopt-jobs.ts';
 import { claimGroupedJobsQuery } from '../../../src/features/limits/queries/claim-grouped-jobs.ts';
-import { countOfGroupQuery } from '../../../src/features/limits/queries/count-of-group.ts';
 import { endHandlerHoldsQuery } from '../../../src/features/limits/queries/end-handler-holds.ts';
 import { findDueGroupsQuery } from '../../../src/features/limits/queries/find-due-groups.ts';
 import { findGroupedDueIdsQuery } from '../../../src/features/limits/queries/find-grouped-due-ids.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { jobsOfGroup } from '../../../core/sql/found-by-index.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from '../../sql/executor.ts';
+import { jobsOfGroup } from '../../sql/found-by-index.ts';
 
 /**
  * How many live jobs a group has in all queues together, counted up to `most`.
