@@ -18,10 +18,7 @@ const claim = (options?: Parameters<typeof claimGroups>[2]) => claimGroups(datab
 const none = { concurrency: null, rateLimit: null, ratePerMs: null, weight: null };
 
 async function set(group: string, limit: Partial<typeof none | Record<keyof typeof none, number>>) {
-  await setLimit(database.db, groupedTables(), {
-    limit: { queue: 'q', kind: '', group, ...none, ...limit },
-    channel: undefined,
-  });
+  await setLimit(database.db, groupedTables(), { queue: 'q', kind: '', group, ...none, ...limit }, undefined);
 }
 
 describe('a limit that was changed is heeded by the next claim', () => {
@@ -56,10 +53,12 @@ describe('a limit that was changed is heeded by the next claim', () => {
     const [first] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
     expect(idsOf((await claim(one)).jobs)).toEqual([first]);
     const undone = database.db.transaction(async (tx) => {
-      await setLimit(tx, groupedTables(), {
-        limit: { queue: 'q', kind: '', group: 'a', ...none, concurrency: 2 },
-        channel: undefined,
-      });
+      await setLimit(
+        tx,
+        groupedTables(),
+        { queue: 'q', kind: '', group: 'a', ...none, concurrency: 2 },
+        undefined,
+      );
       throw new Error('undo');
     });
     await expect(undone).rejects.toThrow('undo');

@@ -78,7 +78,7 @@ describe('starts of a rate', () => {
     expect(await take(worker, 6)).toMatchObject({ granted: 6 });
     const settings = { concurrency: null, ratePerMs: HOUR_MS, weight: null, group: '' };
     const set = (rateLimit: number) =>
-      setLimit(database.db, groupTables, { limit: { ...limit, ...settings, rateLimit }, channel: undefined });
+      setLimit(database.db, groupTables, { ...limit, ...settings, rateLimit }, undefined);
     await set(4);
     expect(await take(worker, 1)).toMatchObject({ rate: { limit: 4 }, granted: 0, left: -2 });
     await set(7);

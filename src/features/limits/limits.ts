@@ -112,7 +112,7 @@ export class Limits {
       await removeLimit(db, this.tables, { queue, kind, group }, channel);
     } else {
       const settings = overrideToSet('limits.set', place, override);
-      row = await setLimit(db, this.tables, { limit: { queue, kind, group, ...settings }, channel });
+      row = await setLimit(db, this.tables, { queue, kind, group, ...settings }, channel);
     }
     const usage = group === '' ? await findUsage(db, this.tables, queue) : undefined;
     return toLimitRecord(place, row, usage);

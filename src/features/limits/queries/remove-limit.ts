@@ -2,18 +2,16 @@ import { type SQL, sql } from 'drizzle-orm';
 import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
 import type { Executor } from '../../../core/sql/executor.ts';
 import { REQUESTED } from '../../../core/sql/wake-channel.ts';
-import type { GroupTables } from '../sql/limit-tables.ts';
-import { type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import type { LimitRow } from '../settings/limit-record.ts';
+import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { notedForLimit } from '../sql/limited-groups.ts';
 
-/** Which limit that was set; with the `group` '' it is of a queue or a kind. */
-export interface SetLimitName extends LimitName {
-  readonly group: string;
-}
+/** Which limit that was set. */
+export type SetLimitName = Pick<LimitRow, 'queue' | 'kind' | 'group'>;
 
 /**
- * Removes a limit that was set at run time, so that what the code declares holds again; returns whether there
- * was one. What workers have of it stays theirs.
+ * Removes a limit that was set at run time, so that what the code declares holds again. What workers have of
+ * it stays theirs.
  *
  * **Under concurrency.** Waits for another open transaction that has just set the same limit.
  */
@@ -22,11 +20,9 @@ export async function removeLimit(
   tables: GroupTables,
   limit: SetLimitName,
   channel: string | undefined,
-): Promise<boolean> {
+): Promise<void> {
   const rows = await queryLimitRows(db, tables, removeLimitQuery(tables, limit));
-  if (rows.length === 0) return false;
-  if (channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
-  return true;
+  if (rows.length > 0 && channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
 }
 
 export function removeLimitQuery(tables: GroupTables, limit: SetLimitName): SQL {

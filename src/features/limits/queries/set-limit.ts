@@ -7,11 +7,8 @@ import { limitColumns, toLimitRow } from '../sql/limit-row.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { notedForLimit } from '../sql/limited-groups.ts';
 
-/** A limit to set at run time, and where workers are notified of it. */
-export interface LimitToSet {
-  readonly limit: Omit<LimitRow, 'updatedAtMs'>;
-  readonly channel: string | undefined;
-}
+/** A limit to set at run time. */
+export type LimitToSet = Omit<LimitRow, 'updatedAtMs'>;
 
 /**
  * Sets a limit in the place of what was set before. Returns it as it is stored.
@@ -20,13 +17,18 @@ export interface LimitToSet {
  * replaces what that has set. It holds up no worker: they keep to the old limit until the transaction ends,
  * and then look at the groups that it is of.
  */
-export async function setLimit(db: Executor, tables: GroupTables, set: LimitToSet): Promise<LimitRow> {
-  const [row] = await queryLimitRows(db, tables, setLimitQuery(tables, set.limit));
-  if (set.channel !== undefined) await notifyWorkers(db, tables, REQUESTED, set.channel);
+export async function setLimit(
+  db: Executor,
+  tables: GroupTables,
+  limit: LimitToSet,
+  channel: string | undefined,
+): Promise<LimitRow> {
+  const [row] = await queryLimitRows(db, tables, setLimitQuery(tables, limit));
+  if (channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
   return toLimitRow(row ?? {});
 }
 
-export function setLimitQuery(tables: GroupTables, limit: LimitToSet['limit']): SQL {
+export function setLimitQuery(tables: GroupTables, limit: LimitToSet): SQL {
   const { queueLimits } = tables;
   const { queue, kind, group, concurrency, rateLimit, ratePerMs, weight } = limit;
   return sql`

@@ -67,14 +67,9 @@ export class Lease {
     return this.#running;
   }
 
-  /** Whether there is a limit to keep to, or it is not known whether there is one. */
-  get limited(): boolean {
-    return this.#limit !== undefined;
-  }
-
-  /** Whether it got less than it wanted, the last time that it asked. */
+  /** Whether it got less of a limit than it wanted, the last time that it asked. */
   get refused(): boolean {
-    return this.#asking.refused;
+    return this.#limit !== undefined && this.#asking.refused;
   }
 
   /** How many workers share the limit, as far as it knows. */

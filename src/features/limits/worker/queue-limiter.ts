@@ -274,18 +274,16 @@ export class QueueLimiter implements Gate {
   /** How many slots of a lease it could use. */
   appetite(lease: Lease): number {
     const { lease: whole, kinds, concurrency } = this.#options;
+    const mostIn = ({ refused, room }: Lease) => (refused ? room : concurrency);
     if (lease !== whole) {
-      const kind = lease.question.kind;
-      const most = whole.limited && whole.refused ? whole.room : concurrency;
-      return Math.max(Math.min(this.#wanted(kind, lease), most), lease.running);
+      return Math.max(Math.min(this.#wanted(lease.question.kind, lease), mostIn(whole)), lease.running);
     }
     const held = this.#attempts.waiting.filter(({ job }) => !kinds.has(job.kind)).length;
     let inKinds = 0;
     let wanted = 0;
     for (const [kind, ofKind] of kinds) {
-      const most = ofKind.limited && ofKind.refused ? ofKind.room : concurrency;
       inKinds += ofKind.running;
-      wanted += Math.max(Math.min(this.#wanted(kind, whole), most), ofKind.running);
+      wanted += Math.max(Math.min(this.#wanted(kind, whole), mostIn(ofKind)), ofKind.running);
     }
     const others = whole.refused && this.#backlog.has(OTHERS) ? concurrency : 0;
     return Math.min(concurrency, wanted + Math.max(others, held + whole.running - inKinds));

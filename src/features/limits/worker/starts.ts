@@ -196,8 +196,7 @@ export class Starts {
     if (this.#isShut && nowMs < this.#roomAtMs) return this.#roomAtMs;
     if (nowMs < this.#askMs) return this.#askMs;
     const voidMs = this.#grants[0]?.untilMs ?? Number.POSITIVE_INFINITY;
-    const next = voidMs - this.#leadMs > nowMs ? voidMs - this.#leadMs : voidMs;
-    return next;
+    return voidMs - this.#leadMs > nowMs ? voidMs - this.#leadMs : voidMs;
   }
 
   /** It is sent. What it gives back is spent no more. */
