@@ -5,50 +5,55 @@
         where g.queue = $5 and g.turn >= 0 and g.ready_at = '-infinity'
         order by g.turn limit (select $6::int8 * 2 + 32))
       union all
-      (select g.ctid as at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
-        from "queue_groups" as g
-        where g.queue = $7 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-        order by g.ready_at limit (select $8::int8 + 8))
+      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+        from (
+          (select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
+            where g.queue = $7 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit (select $8::int8 + 8))
+        ) as g
+        order by g.ready_at limit (select $9::int8 + 8))
     ),
     ring as materialized (
       select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
         select g.turn from "queue_groups" as g
-        where g.queue = $9 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
+        where g.queue = $10 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
       ), 0) as turn from seen as s
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
         max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
-      from "queue_limits" as l where l.queue = $10 and l.kind = '' and l.group_key = '*'
+      from "queue_limits" as l where l.queue = $11 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
-      select s.place, s.at, s.group_key, g.turn, g.rate_used, g.held
-      from (select * from seen order by place) as s cross join lateral (
+      select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
+        coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held
+      from (select * from seen order by place) as s left join lateral (
         select g.turn, g.rate_used, g.held from "queue_groups" as g
-        where g.ctid = s.at and g.queue = $11 and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = $12 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
-      ) as g
-      limit (select $12::int8)
+      ) as g on true
+      where s.at is null or g.turn is not null
+      limit (select $13::int8)
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
         1 as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, $13::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, $14::int8) as rate_per_ms
+        coalesce(o.rate_limit, e.rate_limit, $14::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $15::int8) as rate_per_ms
       from locked as l cross join every as e left join "queue_limits" as o
-        on o.queue = $15 and o.kind = '' and o.group_key = l.group_key
+        on o.queue = $16 and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
       select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
       from "queue_holds" as h
-      where h.queue = $16 and h.group_key = any(array(select group_key from locked))
+      where h.queue = $17 and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         u.slot, u.used, u.oldest, u.kept, h.standing,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
-        (ceil($17::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - ceil($18::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil($18::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($19::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       left join lateral (
@@ -73,7 +78,7 @@
           array_agg(x.job_id) filter (where x.holder is not null) as standing
         from (
           select h.job_id, (
-            select j.worker_id from "queue_jobs" as j where j.queue = $19 and j.id = h.job_id
+            select j.worker_id from "queue_jobs" as j where j.queue = $20 and j.id = h.job_id
           ) as holder
           from unnest(l.held) as h(job_id)
           offset 0
@@ -82,14 +87,14 @@
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
         from "queue_holds" as h
-        where h.queue = $20 and h.group_key = l.group_key and h.until > statement_timestamp()
+        where h.queue = $21 and h.group_key = l.group_key and h.until > statement_timestamp()
           and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, case when c.held > 0 then 0 else least(c.share, $21::int8) end as room, c.rate_limit - c.used as budget
+      select c.*, case when c.held > 0 then 0 else least(c.share, $22::int8) end as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
     found as materialized (
@@ -100,14 +105,14 @@
           select k.id, k.at, row_number() over () as n from (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $22 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+              where j.queue = $23 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $23 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 16
             ) as j
             where (
@@ -119,8 +124,8 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($25::text::jsonb))) is true
-            and j.worker_id is distinct from $26::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($26::text::jsonb))) is true
+            and j.worker_id is distinct from $27::int8
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -130,7 +135,7 @@
         bool_and(f.id is not null and f.fits) over (partition by f.group_key order by f.n) as unbroken
       from (
         select f.*, row_number() over (partition by f.kind order by f.place, f.n) <= coalesce(
-            ($27::text::jsonb ->> f.kind)::int8, $28::int8
+            ($28::text::jsonb ->> f.kind)::int8, $29::int8
           ) as fits
         from found as f where not f.cut
       ) as f
@@ -142,7 +147,7 @@
         from wanted as w
         where w.unbroken
       ) as w
-      where before is null or before < $29::int8
+      where before is null or before < $30::int8
       order by rank
     ),
     turning as materialized (
@@ -162,7 +167,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -171,11 +176,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -210,25 +215,25 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $33::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $34 and j.id = any(array(select id from within))
+    set worker_id = $34::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $35 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held
-      from turning as t where g.ctid = t.at and g.queue = $35 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $36 and g.group_key = t.group_key
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $36 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $37 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $37 and h.group_key = any(array(select group_key from over))
+      where h.queue = $38 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
@@ -252,32 +257,33 @@
 -- $6 = 10
 -- $7 = "mail"
 -- $8 = 10
--- $9 = "mail"
+-- $9 = 10
 -- $10 = "mail"
 -- $11 = "mail"
--- $12 = 10
--- $13 = null
+-- $12 = "mail"
+-- $13 = 10
 -- $14 = null
--- $15 = "mail"
+-- $15 = null
 -- $16 = "mail"
--- $17 = 10
+-- $17 = "mail"
 -- $18 = 10
--- $19 = "mail"
+-- $19 = 10
 -- $20 = "mail"
--- $21 = 100
--- $22 = "mail"
+-- $21 = "mail"
+-- $22 = 100
 -- $23 = "mail"
 -- $24 = "mail"
--- $25 = "[\"mail\"]"
--- $26 = 42
--- $27 = "{\"mail\":1}"
--- $28 = 10
--- $29 = 8388608
--- $30 = "mail"
+-- $25 = "mail"
+-- $26 = "[\"mail\"]"
+-- $27 = 42
+-- $28 = "{\"mail\":1}"
+-- $29 = 10
+-- $30 = 8388608
 -- $31 = "mail"
 -- $32 = "mail"
--- $33 = 42
--- $34 = "mail"
+-- $33 = "mail"
+-- $34 = 42
 -- $35 = "mail"
 -- $36 = "mail"
 -- $37 = "mail"
+-- $38 = "mail"

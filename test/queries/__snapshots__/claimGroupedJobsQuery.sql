@@ -22,11 +22,11 @@
         where g.queue = $9 and g.turn >= 0 and g.ready_at = '-infinity'
         order by g.turn limit (select $10::int8 * 2 + 32))
       union all
-      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place from (
-          (select g.ctid as at, g.group_key, g.turn, g.ready_at
-        from "queue_groups" as g
-        where g.queue = $11 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-        order by g.ready_at limit (select $12::int8 + 8))
+      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+        from (
+          (select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
+            where g.queue = $11 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit (select $12::int8 + 8))
           union all
           select null, o.group_key, 0, min(o.due_at)
           from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o

@@ -23,15 +23,6 @@ export function groupsInTurn(
   const { concurrency = null, rate, run } = limits;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = sql`${limit}::int8 + 8`;
-  const place = sql`row_number() over (order by g.ready_at) * 2 as place`;
-  const idle = (columns: SQL) => sql`select g.ctid as at, g.group_key, g.turn, g.ready_at${columns}
-        from ${queueGroups} as g
-        where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-        order by g.ready_at limit (select ${most})`;
-  const lock = sql`
-        select g.turn, g.rate_used, g.held from ${queueGroups} as g
-        where g.ctid = s.at and g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
-        for no key update skip locked`;
   return sql`${
     newGroups
       ? sql`offered as materialized (${nextNotes(tables, { queue, admitted: true, most })}
@@ -44,20 +35,22 @@ export function groupsInTurn(
         from ${planAnew()} cross join ${queueGroups} as g
         where ${inRing} and g.ready_at = '-infinity'
         order by g.turn limit (select ${limit}::int8 * 2 + 32))
-      union all${
-        newGroups
-          ? sql`
-      (select g.at, g.group_key, g.turn, g.ready_at, ${place} from (
-          (${idle(sql``)})
+      union all
+      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+        from (
+          (select g.ctid as at, g.group_key, g.turn, g.ready_at from ${queueGroups} as g
+            where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit (select ${most}))${
+              newGroups
+                ? sql`
           union all
           select null, o.group_key, 0, min(o.due_at)
           from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
-          group by o.group_key
+          group by o.group_key`
+                : sql``
+            }
         ) as g
-        order by g.ready_at limit (select ${most}))`
-          : sql`
-      (${idle(sql`, ${place}`)})`
-      }
+        order by g.ready_at limit (select ${most}))
     ),
     ring as materialized (
       select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
@@ -71,17 +64,14 @@ export function groupsInTurn(
       from ${queueLimits} as l where l.queue = ${queue} and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
-      ${
-        newGroups
-          ? sql`select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
+      select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
         coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held
-      from (select * from seen order by place) as s left join lateral (${lock}
+      from (select * from seen order by place) as s left join lateral (
+        select g.turn, g.rate_used, g.held from ${queueGroups} as g
+        where g.ctid = s.at and g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
+        for no key update skip locked
       ) as g on true
-      where s.at is null or g.turn is not null`
-          : sql`select s.place, s.at, s.group_key, g.turn, g.rate_used, g.held
-      from (select * from seen order by place) as s cross join lateral (${lock}
-      ) as g`
-      }
+      where s.at is null or g.turn is not null
       limit (select ${limit}::int8)
     ),
     ruled as not materialized (
