@@ -19,6 +19,15 @@ export interface LeasesOptions {
   readonly events: WorkerEmitter;
 }
 
+/** Where slots or starts are asked for, or given back. */
+interface Turn {
+  readonly limiter: QueueLimiter;
+  /** When to look at it again, though nothing has happened. */
+  dueMs: number;
+  /** Sends what there is to ask for; returns when to look at it again. */
+  send(nowMs: number): number;
+}
+
 /** Who has asked for slots or for starts. */
 interface Asker<TAnswer> {
   readonly question: LimitName;
@@ -44,11 +53,10 @@ export class Leases implements BackgroundPart {
   readonly #options: LeasesOptions;
   readonly #limiters: QueueLimiter[] = [];
   readonly #leases: [Lease, QueueLimiter][] = [];
-  readonly #starts: [Starts, QueueLimiter][] = [];
+  readonly #starts: Starts[] = [];
+  readonly #turns: Turn[] = [];
   readonly #alarm = new Condition();
   readonly #woken = new Set<QueueLimiter>();
-  /** When each is to be looked at again, though nothing has happened. */
-  readonly #dueMs = new Map<Lease | Starts, number>();
   /** The statements under way. */
   readonly #sent = new Set<Promise<void>>();
   #lookMs = Number.NEGATIVE_INFINITY;
@@ -67,8 +75,14 @@ export class Leases implements BackgroundPart {
   /** Also asks for the limits of this queue; called before it runs. */
   add(limiter: QueueLimiter): void {
     this.#limiters.push(limiter);
-    for (const lease of limiter.leases) this.#leases.push([lease, limiter]);
-    for (const starts of limiter.starts.values()) this.#starts.push([starts, limiter]);
+    for (const lease of limiter.leases) {
+      this.#leases.push([lease, limiter]);
+      this.#turns.push({ limiter, dueMs: 0, send: (nowMs) => this.#sendOfLease(lease, limiter, nowMs) });
+    }
+    for (const starts of limiter.starts.values()) {
+      this.#starts.push(starts);
+      this.#turns.push({ limiter, dueMs: 0, send: (nowMs) => this.#sendOfStarts(starts, limiter, nowMs) });
+    }
   }
 
   /** A queue has something to ask for or to give back. */
@@ -87,7 +101,7 @@ export class Leases implements BackgroundPart {
   askSoon(): void {
     const nowMs = performance.now();
     for (const [lease] of this.#leases) lease.askSoon(nowMs);
-    for (const [starts] of this.#starts) starts.askSoon();
+    for (const starts of this.#starts) starts.askSoon();
     this.look();
   }
 
@@ -112,19 +126,11 @@ export class Leases implements BackgroundPart {
   /** Sends what is to be asked for or given back; returns when to look for more. */
   #send(): number {
     const nowMs = performance.now();
-    let nextMs = this.#lookMs;
-    const sendOf = (of: Lease | Starts, limiter: QueueLimiter, send: () => number) => {
-      const dueMs = this.#dueMs.get(of) ?? nowMs;
-      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? send() : dueMs;
-      this.#dueMs.set(of, atMs);
-      nextMs = Math.min(nextMs, atMs);
-    };
-    for (const [lease, limiter] of this.#leases)
-      sendOf(lease, limiter, () => this.#sendOfLease(lease, limiter, nowMs));
-    for (const [starts, limiter] of this.#starts)
-      sendOf(starts, limiter, () => this.#sendOfStarts(starts, limiter, nowMs));
+    for (const turn of this.#turns) {
+      if (this.#woken.has(turn.limiter) || turn.dueMs <= nowMs) turn.dueMs = turn.send(nowMs);
+    }
     this.#woken.clear();
-    return nextMs;
+    return Math.min(this.#lookMs, ...this.#turns.map(({ dueMs }) => dueMs));
   }
 
   #sendOfLease(lease: Lease, limiter: QueueLimiter, nowMs: number): number {
@@ -197,7 +203,7 @@ export class Leases implements BackgroundPart {
       }
       this.#failures = 0;
       this.#lookMs = nowMs + jitter(this.#restMs());
-      this.#dueMs.clear();
+      for (const turn of this.#turns) turn.dueMs = 0;
       for (const limiter of this.#limiters) limiter.noteChange();
     } catch (error) {
       this.#lookMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_LOOK_MS);
@@ -208,7 +214,7 @@ export class Leases implements BackgroundPart {
   #restMs(): number {
     const nowMs = performance.now();
     const inUse = this.#leases.map(([lease]) => lease).filter((lease) => lease.inUse);
-    const isRefused = this.#starts.some(([starts]) => starts.isRefused(nowMs));
+    const isRefused = this.#starts.some((starts) => starts.isRefused(nowMs));
     if (inUse.length === 0 && !isRefused) return MAX_LOOK_MS;
     const most = Math.max(0, ...inUse.map(({ sharing }) => sharing));
     return Math.min(Math.max(LOOK_MS, most * LOOK_PER_WORKER_MS), MAX_LOOK_MS);

@@ -44,7 +44,6 @@ export class QueueLimiter implements Gate {
     this.#ofQueue = options.starts.get('');
   }
 
-  /** @param onRoom called when more may be worth a claim */
   serve(attempts: AttemptsAtGate, onRoom: () => void): void {
     this.#attempts = attempts;
     this.#onRoom = onRoom;
@@ -64,7 +63,6 @@ export class QueueLimiter implements Gate {
     return this.#options.starts.size > 0;
   }
 
-  /** The kinds with a limit of their own. */
   get kinds(): ReadonlySet<string> {
     return new Set(this.#options.kinds.keys());
   }
@@ -115,7 +113,6 @@ export class QueueLimiter implements Gate {
     if (this.countsCosts) this.#spend([job]);
   }
 
-  /** How many of the first of these jobs of a batch may begin together now. */
   mostTogether(jobs: readonly JobAtGate[]): number {
     if (!this.countsCosts) return jobs.length;
     const together = this.#together(jobs);
@@ -133,7 +130,6 @@ export class QueueLimiter implements Gate {
     return over < 0 ? jobs : jobs.slice(0, over);
   }
 
-  /** Spends the starts of a batch; returns until when its handler may be called. */
   beginBatch(jobs: readonly JobAtGate[]): number {
     return this.countsCosts ? this.#spend(jobs) : Number.POSITIVE_INFINITY;
   }
@@ -156,7 +152,6 @@ export class QueueLimiter implements Gate {
     if (this.#options.kinds.get(kind)?.end(nowMs) || gives) this.#options.onUse(this);
   }
 
-  /** For how many handlers of the queue there may soon be room. */
   get slots(): number {
     const { lease, concurrency } = this.#options;
     return Math.min(concurrency, lease.room);
@@ -180,7 +175,6 @@ export class QueueLimiter implements Gate {
     return this.#jobsIn(starts) - waiting.length - gathering.length;
   }
 
-  /** For how many of one kind with a limit of its own, and how many of it are here already. */
   ofKind(kind: string): { readonly slots: number; readonly held: number; readonly mostMore: number } {
     const lease = this.#options.kinds.get(kind);
     const slots = lease?.room ?? Number.POSITIVE_INFINITY;
@@ -213,7 +207,6 @@ export class QueueLimiter implements Gate {
     claim.then(noteEnd, noteEnd);
   }
 
-  /** Learns from a claim which kinds have more jobs than were claimed. */
   noteClaim({ kinds, jobs, sawEnd }: ClaimAtGate): void {
     for (const { cost } of jobs) {
       if (cost !== undefined) this.#meanCost += (cost - this.#meanCost) * WEIGHT;

@@ -19,7 +19,6 @@ export class SerialRuns implements Runs {
     this.#serial = serial;
   }
 
-  /** Takes in claimed attempts; returns those that are the first of their group. */
   add(attempts: readonly Attempt[]): readonly Attempt[] {
     return attempts.filter((attempt) => {
       const behind = this.#behind.get(groupOf(attempt));
@@ -32,7 +31,6 @@ export class SerialRuns implements Runs {
     });
   }
 
-  /** All that stand behind another. */
   get standing(): readonly Attempt[] {
     return [...this.#behind.values()].flat();
   }
@@ -49,12 +47,10 @@ export class SerialRuns implements Runs {
     return type === 'completed';
   }
 
-  /** Whether the next one may begin, or go on, when the end is written. */
   goesOnAfter(conclusion: Conclusion): boolean {
     return conclusion === 'over' || (conclusion === 'not over' && this.#serial === 'attempt');
   }
 
-  /** The one behind this first one, which is the first of its group from now on. */
   next(attempt: Attempt): Attempt | undefined {
     const next = this.#behind.get(groupOf(attempt))?.shift();
     if (next === undefined) this.#behind.delete(groupOf(attempt));
@@ -62,14 +58,12 @@ export class SerialRuns implements Runs {
     return next;
   }
 
-  /** Ends the run of this first one; returns those that stood behind it. */
   end(attempt: Attempt): readonly Attempt[] {
     const behind = this.cut(attempt);
     this.#behind.delete(groupOf(attempt));
     return behind;
   }
 
-  /** Takes out what stands behind the first one of this one's group, which may be another by now. */
   cut(attempt: Attempt): readonly Attempt[] {
     const behind = this.#behind.get(groupOf(attempt)) ?? [];
     if (behind.length > 0) this.#behind.set(groupOf(attempt), []);
@@ -77,7 +71,6 @@ export class SerialRuns implements Runs {
     return behind;
   }
 
-  /** Forgets attempts that stand behind another. */
   drop(attempts: ReadonlySet<Attempt>): void {
     for (const [group, behind] of this.#behind) {
       const left = behind.filter((attempt) => !attempts.has(attempt));
@@ -87,7 +80,6 @@ export class SerialRuns implements Runs {
     }
   }
 
-  /** All that stand behind another; from now on none does. */
   takeAll(): readonly Attempt[] {
     const { standing } = this;
     for (const group of this.#behind.keys()) this.#behind.set(group, []);
