@@ -90,6 +90,15 @@ test('a group whose rate is used up, until some of it is free again', async () =
   await expectGroup(() => groupOf('b'), { stoppedBy: null });
 });
 
+test.each(['a', '*'])('a rate that was set at run time, for %s', async (group) => {
+  const { queue, groupOf } = await start({ groups: 'fair' }, () => 0);
+  const rate = { limit: 1, perMs: 3_600_000 };
+  await queue.limits.set(database.db, { queue: 'exports', group }, { rate });
+  await queue.enqueueMany(database.db, work, [{ payload: 'a' }, { payload: 'a' }]);
+  await until(async () => (await liveJobs()) === 1);
+  await expectGroup(() => groupOf('a'), { running: 0, state: 'waiting', stoppedBy: 'rate' });
+});
+
 test('one after the other: behind a job that runs, is to be retried, or was discarded', async () => {
   const { queue, groupOf } = await start({ groups: { serial: 'success' } }, async (group, end) => {
     if (group === 'runs') return await end;

@@ -52,7 +52,7 @@ function toGroupRecord(facts: GroupFacts, settings: GroupSettings): GroupRecord 
 }
 
 function stoppedBy(
-  { turn, running, blockedBy, retries, due, served, concurrency: set }: GroupFacts,
+  { turn, running, blockedBy, retries, due, served, concurrency: set, hasRate }: GroupFacts,
   { serial, concurrency: declared, rate }: GroupSettings,
 ): GroupRecord['stoppedBy'] {
   if (!due) return null;
@@ -62,5 +62,5 @@ function stoppedBy(
     return 'limit';
   }
   if (!served) return 'handler';
-  return turn === 'waiting' && rate !== undefined ? 'rate' : null;
+  return turn === 'waiting' && (hasRate || rate !== undefined) ? 'rate' : null;
 }

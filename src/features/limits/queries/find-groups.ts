@@ -29,6 +29,8 @@ export interface GroupFacts {
   readonly retries: boolean;
   /** Its own limit, or that of every group, as they were set. */
   readonly concurrency: number | undefined;
+  /** Whether a rate was set, of it or of every group. */
+  readonly hasRate: boolean;
   /** Whether a job is due that no worker holds. */
   readonly due: boolean;
   /** Whether one of these is of a kind that a worker serves. */
@@ -50,6 +52,7 @@ export async function findGroups(db: Executor, tables: GroupTables, page: GroupP
     blockedBy: row.blocked_by === null ? undefined : Number(row.blocked_by),
     retries: row.retries === true,
     concurrency: row.concurrency === null ? undefined : Number(row.concurrency),
+    hasRate: row.has_rate === true,
     due: row.due === true,
     served: row.served === true,
   }));
@@ -58,10 +61,12 @@ export async function findGroups(db: Executor, tables: GroupTables, page: GroupP
 export function findGroupsQuery(tables: GroupTables, { queue, after, limit, kinds }: GroupPage): SQL {
   const { queueJobs, queueWorkers, queueGroups, queueHolds, queueLimits } = tables;
   const first = { queue, group: sql`g.group_key`, most: sql`1` };
-  const set = (group: SQL) => sql`(
-        select l.concurrency from ${queueLimits} as l
+  const setFor = (group: SQL, setting: SQL) => sql`(
+        select l.${setting} from ${queueLimits} as l
         where l.queue = ${queue} and l.kind = '' and l.group_key = ${group}
       )`;
+  const set = (setting: SQL) =>
+    sql`coalesce(${setFor(sql`g.group_key`, setting)}, ${setFor(sql`'*'`, setting)})`;
   return sql`
     select g.group_key, r.running + h.going_on as running, h.blocked_by, h.retries,
       ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")} as ready_at,
@@ -70,7 +75,8 @@ export function findGroupsQuery(tables: GroupTables, { queue, after, limit, kind
         when g.ready_at <= statement_timestamp() then 'ready'
         else 'waiting'
       end as turn,
-      coalesce(${set(sql`g.group_key`)}, ${set(sql`'*'`)}) as concurrency,
+      ${set(sql`concurrency`)} as concurrency,
+      ${set(sql`rate_limit`)} is not null as has_rate,
       exists (${dueInGroup(tables, first)}
       ) as due,
       exists (${dueInGroup(tables, { ...first, and: kinds && servedKind(kinds) })}
