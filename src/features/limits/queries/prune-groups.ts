@@ -27,7 +27,7 @@ export interface GroupsPruned {
  * jobs that no longer exist.
  *
  * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a note,
- * and the note creates the group again: it only loses its place in the ring.
+ * and the claim that heeds it makes the group again: it only loses its place in the ring.
  */
 export async function pruneGroups(db: Runner, tables: GroupTables, prune: GroupPrune): Promise<GroupsPruned> {
   const [row] = await queryLimitRows(db, tables, pruneGroupsQuery(tables, prune));
