@@ -110,6 +110,11 @@ describe('set', () => {
       { concurrency: 1 },
       "the kind 'other' has no declared limits, so workers would ignore this one. Declare it, limitsIn(…, { exports: { kinds: ['other'] } })",
     ],
+    [
+      { queue: 'exports', kind: 'constructor' },
+      { concurrency: 1 },
+      "the kind 'constructor' has no declared limits",
+    ],
     [{ queue: 'exports', kind: 7 }, { concurrency: 1 }, 'limits.set: kind must be a string'],
     [
       { queue: 'exports', group: '' },

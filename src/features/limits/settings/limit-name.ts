@@ -2,7 +2,12 @@ import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
 import type { LimitOverride, LimitPlace, LimitRow } from './limit-record.ts';
-import { checkLimitSettings, type DeclaredQueueLimits, heedsConcurrency } from './limit-settings.ts';
+import {
+  checkLimitSettings,
+  type DeclaredQueueLimits,
+  heedsConcurrency,
+  limitsOfKind,
+} from './limit-settings.ts';
 
 /** A queue by its name. */
 export interface QueueName {
@@ -50,7 +55,7 @@ export function limitNameOf(
       : checkText(`${caller}: ${part}`, within[part] as string, MAX_NAME_BYTES);
   const kind = textOf('kind');
   const group = textOf('group');
-  if (kind !== undefined && limits.kinds?.[kind] === undefined) {
+  if (kind !== undefined && limitsOfKind(limits, kind) === undefined) {
     throw undeclared(`kind '${kind}'`, `{ kinds: [${shown(kind)}] }`);
   }
   if (group !== undefined && limits.groups === undefined) {
@@ -96,7 +101,7 @@ export function overrideToSet(
           `Declare one, limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
       );
     };
-    const declared = kind === undefined ? limits : limits.kinds?.[kind];
+    const declared = kind === undefined ? limits : limitsOfKind(limits, kind);
     if (concurrency !== null && !heedsConcurrency(limits, kind)) throw unheeded('concurrency');
     if (rate !== undefined && declared?.rate === undefined) throw unheeded('rate');
   }

@@ -1,4 +1,4 @@
-import type { DeclaredQueueLimits, LimitSettings, Serial } from './limit-settings.ts';
+import { type DeclaredQueueLimits, type LimitSettings, limitsOfKind, type Serial } from './limit-settings.ts';
 
 /** What can be set at run time. A setting that is left out is as the code declares it. */
 export interface LimitOverride extends LimitSettings {
@@ -64,7 +64,11 @@ export function toLimitRecord(
 
 function declaredOf(limits: DeclaredQueueLimits, kind?: string, group?: string): LimitRecord['declared'] {
   const { concurrency, rate, serial }: LimitRecord['declared'] =
-    kind !== undefined ? (limits.kinds?.[kind] ?? {}) : group !== undefined ? (limits.groups ?? {}) : limits;
+    kind !== undefined
+      ? (limitsOfKind(limits, kind) ?? {})
+      : group !== undefined
+        ? (limits.groups ?? {})
+        : limits;
   return {
     ...(concurrency !== undefined && { concurrency }),
     ...(rate !== undefined && { rate }),

@@ -71,6 +71,11 @@ export function keepsPlace(serial: Serial | undefined): boolean {
   return serial === 'end' || serial === 'success';
 }
 
+/** What is declared of a kind, which may be called as what every object inherits. */
+export function limitsOfKind({ kinds = {} }: DeclaredQueueLimits, kind: string): LimitSettings | undefined {
+  return Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+}
+
 /** Whether the queue, or a kind in it, has a rate. */
 export function isRated({ rate, kinds = {} }: DeclaredQueueLimits): boolean {
   return rate !== undefined || Object.values(kinds).some((settings) => settings.rate !== undefined);
@@ -81,7 +86,8 @@ export function isRated({ rate, kinds = {} }: DeclaredQueueLimits): boolean {
  * nothing else, so that one may be set at run time.
  */
 export function heedsConcurrency(limits: DeclaredQueueLimits, kind?: string): boolean {
-  const { concurrency, ...others } = kind === undefined ? limits : (limits.kinds?.[kind] ?? { rate: null });
+  const { concurrency, ...others } =
+    kind === undefined ? limits : (limitsOfKind(limits, kind) ?? { rate: null });
   return concurrency !== undefined || Object.values(others).every((other) => other === undefined);
 }
 
