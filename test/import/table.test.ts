@@ -97,6 +97,24 @@ test('a payload keeps every digit, unless the mapping makes it; a function of th
   ]);
 });
 
+test('a number that only a column of type json holds keeps back no other job', async () => {
+  const loose = defineJob('loose', { payload: unvalidated<unknown>() });
+  await database.client`alter table "legacy tasks" alter data type json`;
+  try {
+    await database.client`
+      insert into "legacy tasks" (type, data) values
+        ('loose', '{"n": 1e-20000}'), ('loose', ${`{"n": 0.${'0'.repeat(20_000)}1}`}::text::json),
+        ('loose', ${`{"n": ${'1'.repeat(200_000)}}`}::text::json), ('loose', '{"n": 1}')`;
+    const report = await importJobs(database.db, from.table(options), { loose: { job: loose } });
+    expect(report).toMatchObject({ imported: 3, left: 1 });
+    expect(report.leftJobs).toMatchObject([{ id: '3', why: 'invalid' }]);
+    expect((await jobs()).map(({ payload }) => payload)).toEqual([{ n: 0 }, { n: 0 }, { n: 1 }]);
+  } finally {
+    await database.client`truncate "legacy tasks"`;
+    await database.client`alter table "legacy tasks" alter data type jsonb`;
+  }
+});
+
 test('a deadline is counted from the import; a row that is due behind it is left', async () => {
   const timed = defineJob('timed', { payload: unvalidated<unknown>(), deadlineMs: 3_600_000 });
   await database.client`alter table "legacy tasks" add made timestamptz`;

@@ -59,7 +59,7 @@ export async function newImportedJob(
     refuseLate(made.runAtMs, rule.job.deadlineMs);
     const job = inGroup(
       tables,
-      withOwn(own, carriesItsJson(rule, payload) ? { ...made, payload: read.json } : made, options),
+      withOwn(own, carriesItsJson(rule, payload, read) ? { ...made, payload: read.json } : made, options),
     );
     return {
       read,
@@ -97,11 +97,17 @@ function payloadOf(read: ReadJob, { job, payload }: ImportRule): unknown {
 }
 
 /**
+ * A number that a column of type `json` holds and one of `jsonb` may refuse, with all that is inserted beside
+ * it; more matches than is refused.
+ */
+const BEYOND_JSONB = /\d[eE][+-]?\d{4}|\d{15000}/;
+
+/**
  * Whether the stored payload is the text from there. Serialized again it would lose digits: JavaScript reads
  * 1234567890123456789 as 1234567890123456800. The definition has checked the value.
  */
-function carriesItsJson({ payload }: ImportRule, carried: unknown): boolean {
-  return payload === undefined && carried !== undefined;
+function carriesItsJson({ payload }: ImportRule, carried: unknown, { json }: ReadJob): boolean {
+  return payload === undefined && carried !== undefined && !BEYOND_JSONB.test(json);
 }
 
 /** A job that is due behind its deadline would be discarded without an attempt. */
