@@ -30,7 +30,7 @@ export async function endMembers(db: Runner, tables: TablesOfBatches, end: EndMe
 export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }: EndMembers): SQL {
   const { queueJobs, queueBatches } = tables;
   const groups = groupsIn(tables, queue);
-  // A redrive may take the request back, so one that runs still has to be woken by what it waits for, and one
+  // A redrive may take the request back. One that runs then still has to be woken by what it waits for. One
   // that has not begun must not begin before that, even if the worker dies that has claimed it to end it.
   const blockers = sql`case when j.worker_id is not null or j.blockers > 0 then j.blockers end`;
   // One that keeps its place until its next attempt is due now, and so are those behind it.
