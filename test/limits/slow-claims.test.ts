@@ -3,6 +3,7 @@ import * as control from 'drizzle-queue/schema/control';
 import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -16,15 +17,13 @@ afterEach(() => atFaultPoints());
 test('a slot waits for the claim that is under way, however long that takes, also while others lack slots', async () => {
   const begun: string[] = [];
   const over = new Map<string, () => void>();
-  const end = new AbortController();
+  const end = gate();
   const workerOf = (concurrency: number) => {
     const handler = handle(few, async ({ payload: { name } }) => {
       begun.push(name);
-      await new Promise<void>((resolve) => {
-        over.set(name, resolve);
-        if (end.signal.aborted) resolve();
-        end.signal.addEventListener('abort', () => resolve());
-      });
+      const own = gate();
+      over.set(name, own.open);
+      await Promise.race([own.opened, end.opened]);
     });
     const worker = createWorker(database.db, {
       queue,
@@ -32,7 +31,7 @@ test('a slot waits for the claim that is under way, however long that takes, als
       queues: { few: { concurrency } },
     });
     onTestFinished(async () => {
-      end.abort();
+      end.open();
       await worker.stop();
     });
     return worker;
