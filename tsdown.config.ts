@@ -128,7 +128,7 @@ const library = defineConfig({
         {
           name: 'fragments',
           test: sources(
-            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/(is-citus|has-large-ids)|worker\/base\/refusal)|features\/(control\/control-entry|limits\/sql\/(due-in-group|group-hold)))\.ts$/,
+            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/(is-citus|has-large-ids)|worker\/base\/refusal)|features\/(control\/control-entry|limits\/sql\/(due-in-group|group-rows|limit-tables)))\.ts$/,
           ),
           priority: 1.45,
         },

@@ -142,17 +142,9 @@ export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
       return { ...common, ...live, state };
     case 'running':
       return { ...common, ...live, state, workerId: Number(workerId), claimedAt: claimedAt ?? common.runAt };
-    case 'completed':
-      return {
-        ...common,
-        state,
-        workerId,
-        claimedAt,
-        finishedAt: dateOf(row.finished_at),
-        output: row.output,
-      };
-    case 'discarded':
-    case 'cancelled':
-      return { ...common, state, workerId, claimedAt, finishedAt: dateOf(row.finished_at) };
   }
+  const ended = { workerId, claimedAt, finishedAt: dateOf(row.finished_at) };
+  return state === 'completed'
+    ? { ...common, state, ...ended, output: row.output }
+    : { ...common, state, ...ended };
 }
