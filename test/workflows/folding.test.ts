@@ -144,6 +144,21 @@ describe('jobs behind more locked ones than one statement finds', () => {
     expect([...asked]).toEqual([{ id: LAST }]);
   });
 
+  test('are left to the next look where the worker stops', async () => {
+    const stop = AbortSignal.abort();
+    const { client, db } = database;
+    const asked = async () =>
+      (await client`select from queue_jobs where cancel_reason is not null and run_at < now()`).length;
+    await endAllMembers(db, all, [1], undefined, stop);
+    expect(await asked()).toBe(1_000);
+    await client`update queue_jobs set run_at = now() - interval '1 minute'`;
+    await endAllMembers(db, all, [1], undefined, stop);
+    expect(await asked()).toBe(LAST);
+    await client`update queue_jobs set run_at = now() - interval '1 minute'`;
+    await endUnclaimedJobs(db, all, [1], [1], stop);
+    expect(await asked()).toBe(LAST - 1_000);
+  });
+
   test('are ended where no claim takes them', async () => {
     await database.client`update queue_jobs set cancel_reason = 'no', run_at = now() - interval '1 minute'`;
     await whileLocked(async () => {

@@ -1,7 +1,5 @@
 /** 4713 BC, before which PostgreSQL has no times. */
 const EARLIEST_MS = Date.UTC(-4712, 0, 1);
-/** The last of JavaScript. */
-const LATEST_MS = 8.64e15;
 
 /**
  * A time as PostgreSQL reads it. `toISOString` writes a year before Christ as -000043, which PostgreSQL takes
@@ -11,10 +9,11 @@ const LATEST_MS = 8.64e15;
  */
 export function timestampText(ms: number): string {
   if (!(ms >= EARLIEST_MS)) return '-infinity';
-  if (ms > LATEST_MS) return 'infinity';
   const date = new Date(ms);
-  const text = date.toISOString();
   const year = date.getUTCFullYear();
+  // Behind the last time of JavaScript.
+  if (Number.isNaN(year)) return 'infinity';
+  const text = date.toISOString();
   if (year >= 1 && year <= 9_999) return text;
   const rest = text.slice(text.indexOf('-', 1));
   return year > 0 ? `${year}${rest}` : `${String(1 - year).padStart(4, '0')}${rest} BC`;

@@ -97,8 +97,8 @@ function payloadOf(read: ReadJob, { job, payload }: ImportRule): unknown {
 }
 
 /**
- * A number that a column of type `json` holds and one of `jsonb` may refuse, with all that is inserted beside
- * it; more matches than is refused.
+ * Matches each number that a column of type `json` holds and one of `jsonb` refuses, with all that is
+ * inserted beside it, and some that it takes.
  */
 const BEYOND_JSONB = /\d[eE][+-]?\d{4}|\d{15000}/;
 

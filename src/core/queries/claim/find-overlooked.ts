@@ -147,7 +147,6 @@ function toRanges({ queue, passed, spanMs, after = START }: OverlookedLook): obj
 
 /** To the microsecond, as Postgres reads it. */
 function toTimestamp(ms: number): string {
-  if (!Number.isFinite(ms)) return ms < 0 ? '-infinity' : 'infinity';
   const us = Math.round(ms * 1_000);
   const wholeMs = Math.floor(us / 1_000);
   return timestampText(wholeMs).replace('Z', `${String(us - wholeMs * 1_000).padStart(3, '0')}Z`);

@@ -47,6 +47,8 @@ export class Folding implements BackgroundPart {
   readonly #noted = new Condition();
   #ids = new Set<number>();
   #underWay: Promise<unknown> = Promise.resolve();
+  /** Aborted when the worker stops. */
+  #stop: AbortSignal | undefined;
   /** Whether a fold of its own has made something due. */
   #hasMoved = false;
   /** Batches whose members are to end, and how often they are still asked. */
@@ -65,6 +67,7 @@ export class Folding implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    this.#stop = signal;
     let lookAt = performance.now() + jitter(LOOK_EVERY_MS);
     let busyMs = FIRST_BUSY_MS;
     while (!signal.aborted) {
@@ -151,7 +154,7 @@ export class Folding implements BackgroundPart {
     if (ids.length === 0) return;
     const { db, tables, channel, events, wake } = this.#options;
     try {
-      const { queues, refusals } = await wakeAllWaiters(db, tables, ids, channel);
+      const { queues, refusals } = await wakeAllWaiters(db, tables, ids, channel, this.#stop);
       if (queues.size > 0) this.#hasMoved = true;
       for (const queue of queues) wake(queue);
       for (const id of ids) {
@@ -167,7 +170,7 @@ export class Folding implements BackgroundPart {
   async #endMembers(): Promise<void> {
     if (this.#unwanted.size === 0) return;
     const { db, tables, channel, wake } = this.#options;
-    const queues = await endAllMembers(db, tables, [...this.#unwanted.keys()], channel);
+    const queues = await endAllMembers(db, tables, [...this.#unwanted.keys()], channel, this.#stop);
     if (queues.size > 0) this.#hasMoved = true;
     for (const queue of queues) wake(queue);
     for (const [id, asks] of this.#unwanted) {

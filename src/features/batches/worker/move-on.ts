@@ -37,6 +37,7 @@ export async function endAllMembers(
   tables: TablesOfBatches,
   batchIds: readonly number[],
   channel: string | undefined,
+  signal?: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const queues = new Set<string>();
   if (batchIds.length === 0) return queues;
@@ -51,6 +52,7 @@ export async function endAllMembers(
       );
       if (asked > 0) queues.add(queue);
     },
+    signal,
   );
   if (refusals.length > 0) throw refusals[0];
   return queues;
@@ -67,6 +69,7 @@ export async function endUnclaimedJobs(
   tables: TablesOfBatches,
   batchIds: readonly number[],
   unwanted: readonly number[],
+  signal?: AbortSignal,
 ): Promise<{ readonly batchIds: ReadonlySet<number>; readonly refusals: readonly unknown[] }> {
   const ended = new Set<number>();
   const refusals: unknown[] = [];
@@ -83,6 +86,7 @@ export async function endUnclaimedJobs(
         (error) => refusals.push(error),
       );
     },
+    signal,
   );
   return { batchIds: ended, refusals };
 }
@@ -96,6 +100,7 @@ export async function wakeAllWaiters(
   tables: TablesOfBatches,
   batchIds: readonly number[],
   channel: string | undefined,
+  signal?: AbortSignal,
 ): Promise<{ readonly queues: ReadonlySet<string>; readonly refusals: readonly Error[] }> {
   const queues = new Set<string>();
   const refusals: Error[] = [];
@@ -109,6 +114,7 @@ export async function wakeAllWaiters(
       );
       if (woken > 0) queues.add(queue);
     },
+    signal,
   );
   return { queues, refusals };
 }
@@ -120,17 +126,19 @@ function cannotBeMadeDue(queue: string, id: number, cause: unknown): QueueError 
 
 /**
  * Goes once through all jobs that `find` finds, in the order of their ids: what is locked or refuses is left,
- * and keeps back none of those behind it.
+ * and keeps back none of those behind it. A stop of the worker waits for one page alone: the next look, of
+ * whichever worker, finds the rest.
  */
 async function pageByPage(
   find: (after: number) => Promise<ReadonlyMap<string, readonly number[]>>,
   visit: (queue: string, ids: readonly number[]) => Promise<void>,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   for (let after = 0; ; ) {
     const found = await find(after);
     for (const [queue, ids] of found) await visit(queue, ids);
     const ids = [...found.values()].flat();
-    if (ids.length < CHUNK) return;
+    if (ids.length < CHUNK || signal?.aborted) return;
     after = Math.max(...ids);
   }
 }

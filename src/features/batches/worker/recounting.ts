@@ -66,14 +66,14 @@ export class Recounting implements BackgroundPart {
         await tallyMissing(db, tables, members);
         if (members.missing > 0) this.#fold(id);
       }
-      await endAllMembers(db, tables, unwanted, channel).catch((error) => {
+      await endAllMembers(db, tables, unwanted, channel, signal).catch((error) => {
         // One row refuses it: the rest of the look does not wait for that.
         if (isAboutTheServer(error)) throw error;
         this.#events.emit('error', { error, during: RECOUNTING });
       });
-      const unclaimed = await endUnclaimedJobs(db, tables, all, unwanted);
+      const unclaimed = await endUnclaimedJobs(db, tables, all, unwanted, signal);
       for (const id of unclaimed.batchIds) this.#fold(id);
-      const { refusals } = await wakeAllWaiters(db, tables, all, channel);
+      const { refusals } = await wakeAllWaiters(db, tables, all, channel, signal);
       for (const error of [...unclaimed.refusals, ...refusals])
         this.#events.emit('error', { error, during: RECOUNTING });
       await deleteLeftBatches(db, tables, { after, until: last });
