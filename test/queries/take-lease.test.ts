@@ -51,7 +51,14 @@ async function leases(): Promise<Record<string, number[]>> {
 describe('one worker', () => {
   test('gets what it wants up to the limit, and gives back', async () => {
     const [a = 0] = await addWorkers(1);
-    expect(await take(a, 3)).toEqual({ limit: 10, has: 3, total: 3, sharing: 1, leastLacking: undefined });
+    expect(await take(a, 3)).toEqual({
+      limit: 10,
+      has: 3,
+      total: 3,
+      sharing: 1,
+      leastLacking: undefined,
+      heirs: [],
+    });
     expect(await take(a, 12)).toMatchObject({ has: 10 });
     expect(await leases()).toEqual({ [a]: [10, 12, 0] });
     expect(await take(a, 4)).toMatchObject({ has: 4 });
@@ -122,13 +129,41 @@ describe('several workers', () => {
   test('share the limit: who lacks some is told of to those who have more than their share', async () => {
     const [a = 0, b = 0, c = 0] = await addWorkers(3);
     await take(a, 10);
-    expect(await take(b, 5)).toEqual({ limit: 10, has: 0, total: 10, sharing: 2, leastLacking: undefined });
-    expect(await take(a, 10)).toEqual({ limit: 10, has: 10, total: 10, sharing: 2, leastLacking: 0 });
+    const share = { limit: 10, total: 10, sharing: 2, heirs: [] };
+    expect(await take(b, 5)).toEqual({ ...share, has: 0, leastLacking: undefined });
+    expect(await take(a, 10)).toEqual({ ...share, has: 10, leastLacking: 0 });
     expect(await take(a, 5, { wants: 10 })).toMatchObject({ has: 5 });
     // What it let go of is not for itself.
     expect(await take(a, 10)).toMatchObject({ has: 5 });
     expect(await take(c, 10)).toMatchObject({ has: 4, sharing: 3 });
     expect(await take(b, 5)).toMatchObject({ has: 1 });
+  });
+
+  test('what one gives back is for those that have the fewest: one for each slot, from the next id on', async () => {
+    const [a = 0, b = 0, c = 0, d = 0] = await addWorkers(4);
+    const few = { declared: 3, wants: 5 };
+    for (const worker of [b, c, d]) await take(worker, 1, few);
+    await take(a, 1, few);
+    // It keeps all that it has: nothing to leave to others.
+    expect(await take(c, 1, few)).toMatchObject({ has: 1, heirs: [] });
+    expect(await take(c, 0, few)).toMatchObject({ has: 0, heirs: [a] });
+    expect(await take(a, 1, few)).toMatchObject({ has: 1 });
+    // Behind itself in the order of the ids, then from the start: one that has none goes before those with one.
+    expect(await take(d, 0, few)).toMatchObject({ has: 0, heirs: [c] });
+    expect(await take(c, 1, few)).toMatchObject({ has: 1 });
+    expect(await take(a, 0, few)).toMatchObject({ has: 0, heirs: [d] });
+    // This one wants nothing any more, so only others are told, and one that is gone is not.
+    await take(d, 0, { declared: 3 });
+    await removeWorker(database.db, tables, b);
+    expect(await take(c, 0, { declared: 3 })).toMatchObject({ has: 0, heirs: [a] });
+  });
+
+  test('nothing is left to others while more are taken than the limit has', async () => {
+    const [a = 0, b = 0] = await addWorkers(2);
+    await take(a, 6);
+    await take(b, 6);
+    expect(await take(a, 3, { declared: 2, wants: 6 })).toMatchObject({ has: 3, total: 7, heirs: [] });
+    expect(await take(b, 0, { declared: 2 })).toMatchObject({ has: 0, total: 3, heirs: [] });
   });
 
   test('one that wants less than its share leaves the rest to the others', async () => {
@@ -142,7 +177,7 @@ describe('several workers', () => {
     await take(a, 10);
     expect(await take(b, 4)).toMatchObject({ has: 0 });
     await removeWorker(database.db, tables, a);
-    expect(await take(b, 4)).toEqual({ limit: 10, has: 4, total: 4, sharing: 1, leastLacking: undefined });
+    expect(await take(b, 4)).toMatchObject({ has: 4, total: 4, sharing: 1, leastLacking: undefined });
     expect(await leases()).toEqual({ [b]: [4, 4, 0] });
   });
 

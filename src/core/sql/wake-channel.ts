@@ -3,8 +3,8 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 
 /**
  * The channel on which enqueues wake the workers of these tables; a notification's payload is the name of the
- * queue with a due job, perhaps after {@link OTHERS_NOTIFY}. Derived from the schema and the name of the jobs
- * table, so every process finds the same one.
+ * queue with a due job, perhaps after {@link OTHERS_NOTIFY}. Features may send others, which name no queue.
+ * Derived from the schema and the name of the jobs table, so every process finds the same one.
  *
  * Only `a`–`z`, digits and `_`, because some drivers put it into `LISTEN` unquoted, and at most 63 bytes, the
  * limit of Postgres. Tables in two Postgres schemas get two channels. Tables of one name without an explicit

@@ -39,6 +39,8 @@ export interface LimitingInWorker {
   look(): void;
   /** Other workers are gone, or the database answers again. */
   askSoon(): void;
+  /** A notification came that names no queue of this worker. */
+  hear(payload: string): void;
   /** Others took this worker for gone. */
   noteGone(): void;
 }

@@ -137,8 +137,10 @@ export class WorkerParts {
       for (const part of this.features) part.look?.();
       this.limits?.look();
     }
+    const loop = queue === undefined ? undefined : this.#loopsByQueue.get(queue);
     if (queue === undefined) this.#watch.look();
-    else this.#loopsByQueue.get(queue)?.notify(othersNotify);
+    else if (loop === undefined) this.limits?.hear(queue);
+    else loop.notify(othersNotify);
   }
 
   #makeLiveness(): Liveness {

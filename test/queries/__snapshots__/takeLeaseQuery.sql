@@ -49,26 +49,32 @@
           case when s.least_lacking < s.share then s.share::int8 end)) end as has
       from shares as s
     ),
+    heirs as materialized (
+      select v.worker from living as v where v.worker <> $19::text and v.has < v.wants
+      order by v.has, v.worker::int8 < $20::int8, v.worker::int8
+      limit (select greatest(least(d.own - d.has, d.max - d.rest - d.has), 0) from decided as d)
+    ),
     written as materialized (
-      select l.leases as before, (l.leases - $19::text
+      select l.leases as before, (l.leases - $21::text
           - array(select e.worker from jsonb_each(l.leases) as e(worker, lease)
             where (e.worker, e.lease) in (select g.worker, g.lease from gone as g)))
         || case
-          when d.era > $20::int8 then jsonb_build_object($21::text, l.leases -> $22::text)
-          when d.has > 0 or $23::int8 > 0 or $24::int8 > 0
-            then jsonb_build_object($25::text, jsonb_build_array(d.has, $26::int8, $27::int8))
+          when d.era > $22::int8 then jsonb_build_object($23::text, l.leases -> $24::text)
+          when d.has > 0 or $25::int8 > 0 or $26::int8 > 0
+            then jsonb_build_object($27::text, jsonb_build_array(d.has, $28::int8, $29::int8))
           else '{}' end as leases
       from locked as l cross join decided as d
     ),
     changed as (
       update "queue_usage" as u set leases = (select w.leases from written as w)
-      where u.queue = $28 and u.kind = $29
+      where u.queue = $30 and u.kind = $31
         and (select w.leases is distinct from w.before from written as w)
       returning 1
     )
     select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
       case when (select count(*) from locked) > 0 then d.has::float8 end as has,
-      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking
+      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
+      (select string_agg(h.worker, ', ') from heirs as h) as heirs
     from decided as d
 -- $1 = "100ms"
 -- $2 = 42
@@ -89,13 +95,15 @@
 -- $17 = 3
 -- $18 = 3
 -- $19 = "42"
--- $20 = 0
+-- $20 = 42
 -- $21 = "42"
--- $22 = "42"
--- $23 = 4
--- $24 = 0
--- $25 = "42"
--- $26 = 4
--- $27 = 0
--- $28 = "mail"
--- $29 = "mail"
+-- $22 = 0
+-- $23 = "42"
+-- $24 = "42"
+-- $25 = 4
+-- $26 = 0
+-- $27 = "42"
+-- $28 = 4
+-- $29 = 0
+-- $30 = "mail"
+-- $31 = "mail"

@@ -187,6 +187,37 @@ test('one that has none looks for a job, also where others lack theirs, and then
   expect(worker.lease.room).toBe(0);
 });
 
+test('one that had its turn asks before the others have had theirs only if a slot is left to it', () => {
+  const table = new Table(1);
+  const [worker, other] = [new Simulated(1, table), new Simulated(2, table)];
+  worker.backlog = 9;
+  other.backlog = 9;
+  const ask = ({ id, lease }: Simulated, wish: Wish | undefined, nowMs: number) => {
+    if (wish) lease.noteAnswer(table.take(id, wish), nowMs);
+    return wish;
+  };
+  ask(worker, worker.wish(0), 0);
+  worker.begin();
+  ask(other, other.wish(0), 0);
+  expect(other.lease.mayBegin).toBe(false);
+  // Its slice is over, and the other has none.
+  worker.lease.noteLook(table.look(1), worker.lease.version, 1_000);
+  worker.lease.end(1_000);
+  expect(ask(worker, worker.wish(1_000), 1_000)).toMatchObject({ want: 0, wants: 8 });
+  expect(worker.wish(1_001)).toBe(undefined);
+  expect(other.wish(10)).toBe(undefined);
+  other.lease.noteHeir(10);
+  ask(other, other.wish(10), 11);
+  expect(other.lease.mayBegin).toBe(true);
+  other.begin();
+  // It learns of its slot while it asks, and was too early.
+  expect(worker.wish(3_000)).toMatchObject({ want: 1 });
+  worker.lease.noteHeir(3_000);
+  worker.lease.noteAnswer(table.look(1), 3_001);
+  expect(worker.lease.mayBegin).toBe(false);
+  expect(worker.wish(3_001)).toMatchObject({ wants: 8 });
+});
+
 describe('shares', () => {
   const share = (limit: number, sharing: number, leastLacking: number | undefined, total = limit) =>
     keepOf({ limit, has: 0, total, sharing, leastLacking }, 0);

@@ -34,6 +34,12 @@ export interface LeaseShare {
   readonly leastLacking: number | undefined;
 }
 
+/** What a worker has after it asked, or gave back. */
+export interface LeaseAnswer extends LeaseShare {
+  /** The ids of workers that may have what it gave back: one for each slot, while others lack some. */
+  readonly heirs: readonly number[];
+}
+
 /**
  * Takes, renews or gives back a worker's slots of one limit. Returns `undefined` when the worker is not
  * registered: it was declared gone, and has no slots.
@@ -49,13 +55,14 @@ export interface LeaseShare {
  * - It waits at most 100 ms for locks, and then fails with 55P03.
  *
  * While other workers have less than their share and could use more, no worker gets more than its share. The
- * share is the limit divided by the number of workers that want slots, rounded up.
+ * share is the limit divided by the number of workers that want slots, rounded up. The heirs of what it gives
+ * back are those with the fewest slots. Of these, those behind the worker in the order of the ids come first.
  */
 export async function takeLease(
   db: Runner,
   tables: LeaseTables,
   wish: LeaseWish,
-): Promise<LeaseShare | undefined> {
+): Promise<LeaseAnswer | undefined> {
   const take = async () => {
     const [row] = await queryLimitRows(db, tables, takeLeaseQuery(tables, wish));
     await faultPoint('lease: taken');
@@ -74,6 +81,7 @@ export async function takeLease(
     total: Number(row.rest) + Number(row.has),
     sharing: Number(row.sharing),
     leastLacking: row.least_lacking === null ? undefined : Number(row.least_lacking),
+    heirs: row.heirs === null ? [] : String(row.heirs).split(', ').map(Number),
   };
 }
 
@@ -134,6 +142,11 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
           case when s.least_lacking < s.share then s.share::int8 end)) end as has
       from shares as s
     ),
+    heirs as materialized (
+      select v.worker from living as v where v.worker <> ${worker} and v.has < v.wants
+      order by v.has, v.worker::int8 < ${wish.workerId}::int8, v.worker::int8
+      limit (select greatest(least(d.own - d.has, d.max - d.rest - d.has), 0) from decided as d)
+    ),
     written as materialized (
       select l.leases as before, (l.leases - ${worker}
           - array(select e.worker from jsonb_each(l.leases) as e(worker, lease)
@@ -153,6 +166,7 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
     )
     select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
       case when (select count(*) from locked) > 0 then d.has::float8 end as has,
-      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking
+      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
+      (select string_agg(h.worker, ', ') from heirs as h) as heirs
     from decided as d`;
 }

@@ -5,7 +5,7 @@ const FIRST_AGAIN_MS = 100;
 const MAX_AGAIN_MS = 1_000;
 /** With many workers all ask less often: each question reads what all of them have. */
 const AGAIN_PER_WORKER_MS = 5;
-/** Those that are told together of free slots do not ask at the same instant. */
+/** Those that learn together of slots that may be free do not ask at the same instant. */
 const SPREAD_MS = 20;
 
 /** When a worker may ask for more slots. Times are of any monotonic clock. */
@@ -55,8 +55,17 @@ export class Asking {
 
   /** Some may be free that were not. */
   soon(nowMs: number): void {
+    this.#again(nowMs + Math.random() * SPREAD_MS);
+  }
+
+  /** One is free for this worker. */
+  now(nowMs: number): void {
+    this.#again(nowMs);
+  }
+
+  #again(atMs: number): void {
     this.#isResting = false;
     this.#againMs = FIRST_AGAIN_MS;
-    this.#nextMs = Math.min(this.#nextMs, nowMs + Math.random() * SPREAD_MS);
+    this.#nextMs = Math.min(this.#nextMs, atMs);
   }
 }

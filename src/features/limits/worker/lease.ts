@@ -46,6 +46,8 @@ export class Lease {
   /** How many it may keep: see `keepOf`. */
   #keep = Number.POSITIVE_INFINITY;
   readonly #asking = new Asking();
+  /** Whether one became free for it while a question was under way. */
+  #isHeir = false;
   #nextGiveMs = Number.NEGATIVE_INFINITY;
   #heldSinceMs = 0;
   /** Since when some are not used, and the most that ran since. */
@@ -142,7 +144,9 @@ export class Lease {
     const mayAsk = nowMs >= this.#asking.nextMs;
     const asks = appetite > this.#cap && mayAsk;
     const isStale = this.#registered > this.#has && appetite <= this.#cap && mayAsk;
-    const want = asks ? Math.min(appetite, this.#keep) : this.#lessThanCap(nowMs);
+    // One that had its turn has none left to keep, and asks for the first of its next one.
+    const most = this.#has === 0 ? Math.max(this.#keep, 1) : this.#keep;
+    const want = asks ? Math.min(appetite, most) : this.#lessThanCap(nowMs);
     const gives = want < this.#has && nowMs >= this.#nextGiveMs;
     if (!(asks || gives || isStale || this.#uncertain)) return undefined;
     return this.#wish(Math.max(want, this.#running), appetite, this.#running);
@@ -191,6 +195,8 @@ export class Lease {
     if (share.has >= sent.wants) this.#asking.noteEnough();
     else this.#asking.noteLess(share.has > this.#has, share.sharing, nowMs);
     this.#heed(share, nowMs);
+    if (this.#isHeir) this.#asking.now(nowMs);
+    this.#isHeir = false;
   }
 
   /**
@@ -219,6 +225,12 @@ export class Lease {
   askSoon(nowMs: number): void {
     this.#retryMs = Number.NEGATIVE_INFINITY;
     this.#asking.soon(nowMs);
+  }
+
+  /** Another worker has given back a slot for this one. */
+  noteHeir(nowMs: number): void {
+    this.#isHeir = this.#sent !== undefined;
+    if (this.refused) this.#asking.now(nowMs);
   }
 
   /** To be handed back with what a look finds. */

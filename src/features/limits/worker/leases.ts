@@ -1,3 +1,4 @@
+import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { Condition } from '../../../core/time/condition.ts';
 import { jitter } from '../../../core/time/jitter.ts';
@@ -5,9 +6,10 @@ import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { findLeases } from '../queries/find-leases.ts';
-import { takeLease } from '../queries/take-lease.ts';
+import { type LeaseAnswer, takeLease } from '../queries/take-lease.ts';
 import { takeStarts } from '../queries/take-starts.ts';
 import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
+import { heirsIn, heirsPayload } from './heirs.ts';
 import type { Lease } from './lease.ts';
 import type { QueueLimiter } from './queue-limiter.ts';
 import type { Starts } from './starts.ts';
@@ -41,6 +43,8 @@ const LOOK_MS = 1_000;
 /** And one that has none, or shares a limit with very many. */
 const MAX_LOOK_MS = 4_000;
 const LOOK_PER_WORKER_MS = 5;
+/** Among more workers none is told of free slots: each of them hears each notification. */
+const MOST_TOLD = 100;
 const FIRST_RETRY_MS = 100;
 /** An outage is reported at once, and again at this interval while it lasts. */
 const REPORT_EVERY_MS = 5_000;
@@ -105,6 +109,16 @@ export class Leases implements BackgroundPart {
     this.look();
   }
 
+  /** A notification came. It may say that slots are free for this worker. */
+  hear(payload: string): void {
+    if (!heirsIn(payload).includes(this.#options.workerId)) return;
+    const nowMs = performance.now();
+    for (const [lease, limiter] of this.#leases) {
+      lease.noteHeir(nowMs);
+      this.wake(limiter);
+    }
+  }
+
   /** This worker was declared gone: what it had is others'. It begins nothing until it knows what it has. */
   noteGone(): void {
     for (const [lease] of this.#leases) lease.noteGone();
@@ -140,6 +154,7 @@ export class Leases implements BackgroundPart {
     const { db, tables, workerId } = this.#options;
     lease.noteSent(wish, performance.now());
     const answer = takeLease(db, tables, { ...lease.question, workerId, ...wish });
+    this.#track(this.#tellHeirs(answer));
     return this.#await(answer, 'slots', lease, limiter);
   }
 
@@ -161,9 +176,24 @@ export class Leases implements BackgroundPart {
     asker: Asker<TAnswer>,
     limiter: QueueLimiter,
   ): number {
-    const sent = this.#tell(answer, what, asker, limiter).finally(() => this.#sent.delete(sent));
-    this.#sent.add(sent);
+    this.#track(this.#tell(answer, what, asker, limiter));
     return Number.POSITIVE_INFINITY;
+  }
+
+  #track(statement: Promise<void>): void {
+    const sent = statement.finally(() => this.#sent.delete(sent));
+    this.#sent.add(sent);
+  }
+
+  /** Tells those that may have what was given back; without that they find it a little later. */
+  async #tellHeirs(answer: Promise<LeaseAnswer | undefined>): Promise<void> {
+    const { db, tables } = this.#options;
+    try {
+      const { heirs, sharing } = (await answer) ?? { heirs: [], sharing: 0 };
+      if (heirs.length > 0 && sharing <= MOST_TOLD) await notifyWorkers(db, tables, heirsPayload(heirs));
+    } catch {
+      // The error of the answer is told elsewhere, and a worker that is not told asks again by itself.
+    }
   }
 
   async #tell<TAnswer>(

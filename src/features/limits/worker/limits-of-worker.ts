@@ -53,6 +53,7 @@ export function limitsOfWorker(
     groupsOf: (queue) => groups.get(queue),
     look: () => leases.look(),
     askSoon: () => leases.askSoon(),
+    hear: (payload) => leases.hear(payload),
     noteGone: () => leases.noteGone(),
   };
 }
