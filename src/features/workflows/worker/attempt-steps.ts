@@ -39,8 +39,12 @@ export type OverStep = KnownStep & { readonly endedAt: Date };
 /** How the steps of one attempt reach the database. */
 export interface StepStore {
   find(): Promise<readonly KnownStep[]>;
-  /** `undefined`: the job is no longer held. */
-  record(step: StepToRecord): Promise<RecordedStep | undefined>;
+  /**
+   * `undefined`: the job is no longer held.
+   *
+   * @param isUndoing whether it is tried again although the job is to end
+   */
+  record(step: StepToRecord, isUndoing?: boolean): Promise<RecordedStep | undefined>;
   /** The same in a transaction of the handler's. */
   recordIn(tx: Transaction, step: StepToRecord): Promise<RecordedStep | undefined>;
   /** The same, and cancels the members of these batches in its transaction. */
@@ -370,7 +374,7 @@ export class AttemptSteps {
     const step = { ...this.toRecord(name, kind, output, startMs), error };
     const recorded =
       unwanted.length === 0
-        ? await this.store.record(step)
+        ? await this.store.record(step, this.#isUndoing)
         : await this.store.recordAndCancel(step, unwanted);
     if (recorded === undefined) throw this.lost();
     this.attempt.noteProgress();

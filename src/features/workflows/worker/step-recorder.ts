@@ -8,6 +8,7 @@ import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusa
 import { recordOneStep } from '../queries/record-one-step.ts';
 import { type RecordedStep, recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
+import type { Patience } from './patience.ts';
 
 export interface StepRecorderOptions {
   readonly db: Runner;
@@ -19,8 +20,7 @@ export interface StepRecorderOptions {
 
 interface PendingStep {
   readonly step: StepToRecord;
-  /** Aborted when its attempt is over: it is not tried again then. */
-  readonly signal: AbortSignal;
+  readonly patience: Patience;
   resolve(recorded: RecordedStep | undefined): void;
   reject(error: unknown): void;
 }
@@ -46,11 +46,11 @@ export class StepRecorder {
 
   /**
    * Records a step; `undefined` when the worker no longer holds its job.
-   * @throws what the database says about this step; the reason of `signal`, when that is aborted before
+   * @throws what the database says about this step, or why it is not tried again
    */
-  record(step: StepToRecord, signal: AbortSignal): Promise<RecordedStep | undefined> {
+  record(step: StepToRecord, patience: Patience): Promise<RecordedStep | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ step, signal, resolve, reject });
+      this.#waiting.push({ step, patience, resolve, reject });
       if (this.#writing) return;
       this.#writing = true;
       void this.#writeAll();
@@ -91,7 +91,7 @@ export class StepRecorder {
         }
         open = stillOpen(open);
         const [first] = open;
-        if (first !== undefined) await retries.sleep(delayMs, first.signal);
+        if (first !== undefined) await retries.sleep(delayMs, first.patience.signal);
         open = stillOpen(open);
       }
     }
@@ -120,8 +120,15 @@ export class StepRecorder {
   }
 }
 
-/** Those whose attempts go on; the others are told why theirs do not. */
+/** Those that are tried again; the others are told why they are not. */
 function stillOpen(batch: readonly PendingStep[]): PendingStep[] {
-  for (const { signal, reject } of batch) if (signal.aborted) reject(signal.reason);
-  return batch.filter(({ signal }) => !signal.aborted);
+  return batch.filter(({ patience, reject }) => {
+    try {
+      patience.check();
+      return true;
+    } catch (error) {
+      reject(error);
+      return false;
+    }
+  });
 }

@@ -227,7 +227,7 @@ export class StepRun implements Step {
       const { id, fence } = this.#steps.attempt.job;
       const step = { id, fence, name: UNDO, kind: UNDO, error: describeThrown(error) } as const;
       const recorded = await this.#steps.busy(() =>
-        this.#steps.store.record({ ...step, tookMs: 0, ended: true }),
+        this.#steps.store.record({ ...step, tookMs: 0, ended: true }, true),
       );
       if (recorded === undefined) throw this.#steps.lost();
     }

@@ -34,6 +34,7 @@ import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import { type Tokens, tokensFor } from '../tokens/tokens.ts';
 import type { ChildrenToEnqueue, EnqueuedChildren, StepStore } from './attempt-steps.ts';
+import { untilOver, untilTold } from './patience.ts';
 import type { StepRecorder } from './step-recorder.ts';
 
 const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
@@ -64,10 +65,12 @@ export interface Asking {
  * first time with an `error` event, since its handler waits for as long as that takes.
  */
 export async function answeredTo<T>(
-  { signal, job }: Pick<AttemptAddedTo, 'signal' | 'job'>,
+  attempt: Pick<AttemptAddedTo, 'signal' | 'job'>,
   { retries, events }: Asking,
   ask: () => Promise<T>,
+  patience = untilTold(attempt),
 ): Promise<T> {
+  const { job } = attempt;
   for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
     try {
       return await ask();
@@ -76,8 +79,8 @@ export async function answeredTo<T>(
       if (delayMs === FIRST_RETRY_MS && isAboutTheServer(error)) {
         events.emit('error', { error, during: `a step of job ${job.id} of '${job.queue}'` });
       }
-      await retries.sleep(delayMs, signal);
-      signal.throwIfAborted();
+      await retries.sleep(delayMs, patience.signal);
+      patience.check();
     }
   }
 }
@@ -90,8 +93,10 @@ export function storeInWorker(
   const { job, holder } = attempt;
   const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, asking, ask);
   return {
-    find: () => answered(() => findSteps(db, tables, job)),
-    record: (step) => recorder.record(step, attempt.signal),
+    // One that was told to end before it began has steps to undo, too.
+    find: () => answeredTo(attempt, asking, () => findSteps(db, tables, job), untilOver(attempt)),
+    record: (step, isUndoing) =>
+      recorder.record(step, isUndoing === true ? untilOver(attempt) : untilTold(attempt)),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     recordAndCancel: (step, batchIds) =>
       answered(() =>

@@ -1,0 +1,123 @@
+import type { SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  fixedBackoff,
+  handlersFor,
+  isFinal,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const work = defineJob('work', {
+  queue: 'q',
+  payload: unvalidated<number>(),
+  backoff: fixedBackoff(0),
+  maxAttempts: 3,
+});
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+});
+
+type Run = Parameters<typeof handle<typeof work>>[1];
+
+async function start(run: Run): Promise<void> {
+  const handlers = [handle(work, run)];
+  const worker = createWorker(database.db, { queue, handlers, queues: { q: {} }, log: false });
+  onTestFinished(() => worker.stop());
+  // What the database refuses in these tests is no news.
+  worker.on('error', () => undefined);
+  await worker.start();
+}
+
+const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+const stepsOf = async (id: number) => (await queue.workflows.steps(database.db, id)).map(({ name }) => name);
+
+describe('the undo of a job that is to end', () => {
+  test.each([
+    ['is locked for a moment', '55P03'],
+    ['does not answer', '57P01'],
+  ])('goes on where a row or the server %s', async (_, code) => {
+    const undone: string[] = [];
+    await database.client.unsafe(`
+      create sequence refusals;
+      create function refuse() returns trigger language plpgsql as $$ begin
+        if nextval('refusals') <= 2 then raise exception 'not now' using errcode = '${code}'; end if;
+        return new;
+      end $$;
+      create trigger refuse before insert on queue_steps
+      for each row when (new.name = 'undo:two') execute function refuse();
+    `);
+    onTestFinished(async () => {
+      await database.client`drop function refuse cascade`;
+      await database.client`drop sequence refusals`;
+    });
+    let isRunning = false;
+    await start(async ({ step, signal }) => {
+      try {
+        for (const name of ['one', 'two'])
+          await step.run(name, { undo: () => void undone.push(name) }, () => 1);
+        isRunning = true;
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      } catch (error) {
+        await step.undoAll(error);
+        throw error;
+      }
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(() => isRunning);
+    await queue.cancel(database.db, id, 'no longer');
+    await until(async () => (await stateOf(id)) === 'cancelled');
+    expect(undone).toEqual(['two', 'one']);
+    expect(await stepsOf(id)).toEqual(expect.arrayContaining(['undo:one', 'undo:two']));
+  });
+
+  test('after its deadline goes on where the server does not say at once what is recorded', async () => {
+    const dated = defineJob('dated', { queue: 'q', deadlineMs: 3_600_000, backoff: fixedBackoff(60_000) });
+    const undone: string[] = [];
+    const dialect = new PgDialect();
+    let answers = 0;
+    const execute = async (query: SQL) => {
+      const isQuestion = /^\s*select s\.name, s\.kind/.test(dialect.sqlToQuery(query).sql);
+      if (isQuestion && answers++ === 0) throw Object.assign(new Error('not now'), { code: '57P01' });
+      return await database.db.execute(query);
+    };
+    const handlers = [
+      handle(dated, async ({ step }) => {
+        try {
+          await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+          await step.run('two', () => Promise.reject(new Error('again')));
+        } catch (error) {
+          if (isFinal(error)) await step.undoAll(error);
+          throw error;
+        }
+      }),
+    ];
+    const db: typeof database.db = Object.create(database.db, { execute: { value: execute } });
+    const worker = createWorker(db, { queue, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    worker.on('error', () => undefined);
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, dated);
+    await until(async () => (await stateOf(id)) === 'scheduled');
+    await database.client`
+      update queue_jobs set run_at = run_at - interval '1 hour', created_at = created_at - interval '1 hour'`;
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect(undone).toEqual(['one']);
+    expect(answers).toBe(2);
+  });
+});
