@@ -1,4 +1,4 @@
-import type { SQL } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import {
   createQueue,
@@ -7,6 +7,7 @@ import {
   fixedBackoff,
   handlersFor,
   isFinal,
+  NonRetryableError,
   unvalidated,
   workflowsIn,
 } from 'drizzle-queue';
@@ -120,4 +121,32 @@ describe('the undo of a job that is to end', () => {
     expect(undone).toEqual(['one']);
     expect(answers).toBe(2);
   });
+});
+
+test('a job with as many steps as it may have is undone, each step once', async () => {
+  const undone: string[] = [];
+  await start(async ({ step, job }) => {
+    try {
+      await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+      await step.run('two', { undo: () => void undone.push('two') }, () => 1);
+      if (job.errors.length === 0) {
+        await database.db.execute(sql`
+          insert into queue_steps (job_id, queue, name, kind, attempts, fence, started_at, ended_at)
+          select ${job.id}, 'q', 'step ' || n, 'run', 1, 0, now(), now() from generate_series(1, 9998) as n`);
+        throw new Error('in the middle');
+      }
+      await step.run('one too many', () => 1);
+    } catch (error) {
+      if (job.errors.length === 0) throw error;
+      await step.undoAll(error);
+      throw new NonRetryableError('too many steps');
+    }
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect((await queue.find(database.db, id))?.errors.map(({ message }) => message)).toEqual([
+    'in the middle',
+    'too many steps',
+  ]);
+  expect(undone).toEqual(['two', 'one']);
 });

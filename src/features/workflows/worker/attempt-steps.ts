@@ -241,7 +241,7 @@ export class AttemptSteps {
       if (signal === null || output === undefined) continue;
       this.#received.set(signal, (this.#received.get(signal) ?? 0) + 1);
     }
-    this.#recorded = steps.length;
+    this.#recorded = steps.filter(({ name }) => !isUndo(name)).length;
     // They are in the order in which they began.
     const trace = steps.findLast((step) => step.trace !== null)?.trace;
     if (trace !== undefined && trace !== null) this.#observer?.resume(trace);
@@ -410,7 +410,8 @@ export class AttemptSteps {
           'elsewhere, and return where it is',
       );
     }
-    this.checkCount();
+    // What is done must be undone, however much that is.
+    if (!isUndo(name)) this.checkCount();
     return { id, fence, name, kind, output: json, tookMs: performance.now() - startMs, ended: true };
   }
 
