@@ -150,3 +150,90 @@ test('a job with as many steps as it may have is undone, each step once', async 
   ]);
   expect(undone).toEqual(['two', 'one']);
 });
+
+test('a step that is recorded while others are undone is undone, too', async () => {
+  const undone: string[] = [];
+  let release = () => {};
+  const slow = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await start(async ({ step, job }) => {
+    try {
+      await Promise.all([
+        step.run('slow', { undo: () => void undone.push('slow') }, () => slow),
+        (async () => {
+          const undo = async () => {
+            release();
+            await until(async () => (await stepsOf(job.id)).includes('slow'));
+            undone.push('quick');
+          };
+          await step.run('quick', { undo }, () => 1);
+          throw new NonRetryableError('out of stock');
+        })(),
+      ]);
+    } catch (error) {
+      await step.undoAll(error);
+      throw error;
+    }
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect(undone).toEqual(['quick', 'slow']);
+});
+
+test('undoAll goes on where a call before it has failed', async () => {
+  const undone: string[] = [];
+  let isBusy = true;
+  await start(async ({ step }) => {
+    try {
+      await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+      const undo = () => {
+        undone.push('two');
+        if (!isBusy) return;
+        isBusy = false;
+        throw new Error('the line is busy');
+      };
+      await step.run('two', { undo }, () => 1);
+      await step.run('three', { undo: () => void undone.push('three') }, () => 1);
+      throw new NonRetryableError('out of stock');
+    } catch (error) {
+      await step.undoAll(error).catch(() => step.undoAll(error));
+      throw error;
+    }
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect(undone).toEqual(['three', 'two', 'two', 'one']);
+});
+
+test('calls of undoAll beside each other return once all is undone', async () => {
+  const undone: string[] = [];
+  let calls = 0;
+  let hasReturned = false;
+  await start(async ({ step, job }) => {
+    const undo = async () => {
+      await until(() => calls === 2);
+      // The other call must not return before this.
+      await until(async () => (await stepsOf(job.id)).includes('undo:two'));
+      undone.push(`one, ${hasReturned ? 'after' : 'before'} the end`);
+    };
+    await step.run('one', { undo }, () => 1);
+    await step.run('two', { undo: () => void undone.push('two') }, () => 1);
+    await Promise.all(
+      ['a', 'b'].map(async (name) => {
+        try {
+          await step.run(name, () => Promise.reject(new NonRetryableError('out of stock')));
+        } catch (error) {
+          calls++;
+          await step.undoAll(error);
+          hasReturned = true;
+          throw error;
+        }
+      }),
+    );
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect(undone).toEqual(['two', 'one, before the end']);
+  expect(await stepsOf(id)).toContain('undo:one');
+});

@@ -144,6 +144,11 @@ export class AttemptSteps {
     this.#isUndoing = true;
   }
 
+  /** A step that has failed may be begun again by this attempt. */
+  mayComeAgain(name: string): void {
+    this.#names.delete(name);
+  }
+
   /** The observation of a step is over. */
   endObservation(name: string): void {
     this.#observations.get(name)?.end('done');

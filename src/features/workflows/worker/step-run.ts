@@ -47,6 +47,7 @@ import {
 } from './attempt-steps.ts';
 import { FirstStep } from './first-step.ts';
 import { StepChildren } from './step-children.ts';
+import { Turns } from './turns.ts';
 
 interface Undoable {
   readonly name: string;
@@ -60,7 +61,10 @@ interface Undoable {
 export class StepRun implements Step {
   readonly #steps: AttemptSteps;
   readonly #children: StepChildren;
+  /** What is to be undone; the last first. */
   readonly #undoables: Undoable[] = [];
+  readonly #undoing = new Turns<'undo'>();
+  #isUndoRecorded = false;
 
   constructor(attempt: AttemptAddedTo, store: StepStore, observer?: StepObserver) {
     this.#steps = new AttemptSteps(attempt, store, observer);
@@ -220,29 +224,44 @@ export class StepRun implements Step {
     );
   }
 
+  /** Calls side by side come one after the other, so that each returns once all is undone. */
   async undoAll(error: unknown): Promise<void> {
+    await this.#undoing.take(['undo'], () => this.#undoAll(error));
+  }
+
+  async #undoAll(error: unknown): Promise<void> {
     const memo = await this.#steps.busy(() => this.#steps.read());
     this.#steps.beginUndoing();
-    if (!memo.has(UNDO)) {
+    if (!memo.has(UNDO) && !this.#isUndoRecorded) {
       const { id, fence } = this.#steps.attempt.job;
       const step = { id, fence, name: UNDO, kind: UNDO, error: describeThrown(error) } as const;
       const recorded = await this.#steps.busy(() =>
         this.#steps.store.record({ ...step, tookMs: 0, ended: true }, true),
       );
       if (recorded === undefined) throw this.#steps.lost();
+      this.#isUndoRecorded = true;
     }
-    for (const { name, undo, undoIn } of this.#undoables.splice(0).reverse()) {
-      const undoName = `${UNDO}:${name}`;
-      if (undoIn === undefined) await this.#undo(undoName, undo);
-      else {
-        await this.#steps.step(undoName, 'transaction', async (found) => {
-          if (!isOver(found)) await this.#steps.transacted(undoName, async (tx) => void (await undoIn(tx)));
-        });
+    // One by one: steps that are under way may be recorded meanwhile.
+    for (let last = this.#undoables.pop(); last !== undefined; last = this.#undoables.pop()) {
+      const undoName = `${UNDO}:${last.name}`;
+      try {
+        await this.#undo(undoName, last);
+      } catch (error) {
+        // Another call may try it again.
+        this.#undoables.push(last);
+        this.#steps.mayComeAgain(undoName);
+        throw error;
       }
     }
   }
 
-  async #undo(name: string, undo: (info: StepInfo) => unknown): Promise<void> {
+  async #undo(name: string, { undo, undoIn }: Undoable): Promise<void> {
+    if (undoIn !== undefined) {
+      await this.#steps.step(name, 'transaction', async (found) => {
+        if (!isOver(found)) await this.#steps.transacted(name, async (tx) => void (await undoIn(tx)));
+      });
+      return;
+    }
     await this.#steps.step(name, 'run', async (found) => {
       if (isOver(found)) return;
       const startMs = performance.now();
