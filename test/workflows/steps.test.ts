@@ -252,6 +252,17 @@ describe('a recorded step', () => {
     expect(await ended(await enqueue())).toMatchObject({ state: 'completed', output: 'none' });
     expect(turns).toEqual([0, 1, 1, 2]);
   });
+
+  test('that was begun can be recorded by a second call where the first was refused', async () => {
+    await start(async ({ step }) => {
+      const open = await step.begin<string>('one');
+      await open.record('x'.repeat(1024 * 1024)).catch(() => open.record('short'));
+      await expect(open.record('twice')).rejects.toThrow('recorded already');
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ state: 'completed' });
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([{ name: 'one', output: 'short' }]);
+  });
 });
 
 describe('a wait', () => {

@@ -124,11 +124,17 @@ export class StepRun implements Step {
         record: async (output: T) => {
           if (isRecorded) throw new QueueError(`The step '${name}' is recorded already`);
           isRecorded = true;
-          const recorded = await this.#steps.busy(() =>
-            this.#steps.record({ name, kind: 'run', output, startMs }),
-          );
-          this.#steps.endObservation(name);
-          return recorded as never;
+          try {
+            const recorded = await this.#steps.busy(() =>
+              this.#steps.record({ name, kind: 'run', output, startMs }),
+            );
+            this.#steps.endObservation(name);
+            return recorded as never;
+          } catch (error) {
+            // An output that is too large may be left out, or made smaller.
+            isRecorded = false;
+            throw error;
+          }
         },
       };
     };
