@@ -76,6 +76,56 @@ describe('a look for what to go on with, as at the end of a drain', () => {
     expect((await jobRow(database.client, 9))?.blockers).toBe(0);
     expect(await folding.moveOn()).toBe(false);
   });
+
+  describe('beside a row that cannot be written', () => {
+    beforeEach(async () => {
+      const { client } = database;
+      // Job 10 waits for batch 2, and job 8 is to end with batch 3. What they wait for has happened.
+      await client`
+        insert into queue_batches (id, total, pending) overriding system value values (2, 1, 1), (3, 1, 1)`;
+      await client`
+        insert into queue_jobs (id, queue, kind, payload, max_attempts, run_at, blockers, batch_id)
+        overriding system value values
+          (10, 'q', 'k', '1', 3, 'infinity', 1, null), (8, 'q', 'k', '1', 3, 'infinity', null, 3)`;
+      await client`insert into queue_waits (batch_id, job_id, queue, policy) values (2, 10, 'q', 'run')`;
+      await client`insert into queue_tallies (batch_id, ended) values (2, 1)`;
+      await client`insert into queue_tallies (batch_id, cancel_reason) values (3, 'no')`;
+    });
+
+    test.each([8, 9])('of job %i that refuses it, makes the others due', async (id) => {
+      const { client, db } = database;
+      await client.unsafe(
+        `alter table queue_jobs add constraint refused check (id <> ${id} or run_at = 'infinity')`,
+      );
+      onTestFinished(async () => void (await client`alter table queue_jobs drop constraint refused`));
+      const events = new WorkerEmitter();
+      const refusals: string[] = [];
+      events.on('error', ({ error }) => refusals.push(String(error)));
+      expect(await folds(db, events).moveOn()).toBe(true);
+      const due = await client`select id::int from queue_jobs where run_at <= now() order by id`;
+      expect(due.map((row) => row.id)).toEqual([8, 9, 10].filter((other) => other !== id));
+      expect([...(await client`select from queue_tallies`)]).toEqual([]);
+      expect(refusals).toHaveLength(1);
+    });
+
+    test('of a job that is locked, makes the others due', async () => {
+      const { client, db } = database;
+      const locked = gate();
+      const over = gate();
+      const locking = client.begin(async (tx) => {
+        await tx`select from queue_jobs where id = 9 for update`;
+        locked.open();
+        await over.opened;
+      });
+      await locked.opened;
+      const moved = await folds(db).moveOn();
+      const due = await client`select id::int from queue_jobs where run_at <= now() order by id`;
+      over.open();
+      await locking;
+      expect(moved).toBe(true);
+      expect(due.map((row) => row.id)).toEqual([8, 10]);
+    });
+  });
 });
 
 test('a job whose row refuses the change is tried less and less often, and made due once it accepts it', async () => {

@@ -606,7 +606,10 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
 
   /** @internal */
   async moveOnIn(tx: Transaction): Promise<boolean> {
-    return await foldAll(tx, this.#all(this.#queue.tables), this.#queue.channel, 'wait');
+    const onRefused = (error: unknown) => {
+      throw error;
+    };
+    return await foldAll(tx, this.#all(this.#queue.tables), this.#queue.channel, 'wait', onRefused);
   }
 
   /** With what is known of the server and of limits. */

@@ -9,7 +9,7 @@ import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusa
 import { findTallied } from '../queries/find-tallied.ts';
 import { foldTallies } from '../queries/fold-tallies.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
-import { endAllMembers, foldAll, wakeAllWaiters } from './move-on.ts';
+import { askAllMembers, foldAll, wakeAllWaiters } from './move-on.ts';
 
 export interface FoldingOptions {
   readonly db: Runner;
@@ -94,10 +94,10 @@ export class Folding implements BackgroundPart {
 
   /** Folds until there is nothing left; whether something has become due by a fold since the last call. */
   async moveOn(): Promise<boolean> {
-    const { db, tables, channel, events } = this.#options;
+    const { events } = this.#options;
     try {
       await this.#underWay;
-      const moved = await foldAll(db, tables, channel, 'briefly');
+      const moved = await this.#foldAll();
       // One that has begun since may have locked what this one left.
       await this.#underWay;
       const hadMoved = this.#hasMoved;
@@ -105,6 +105,21 @@ export class Folding implements BackgroundPart {
       return moved || hadMoved;
     } catch (error) {
       events.emit('error', { error, during: COUNTING });
+      return false;
+    }
+  }
+
+  /** Returns whether it has made something due, unless `#hasMoved` says so. */
+  async #foldAll(): Promise<boolean> {
+    const { db, tables, channel, events } = this.#options;
+    try {
+      return await foldAll(db, tables, channel, 'briefly', (error) =>
+        events.emit('error', { error, during: COUNTING }),
+      );
+    } catch (error) {
+      if (isAboutTheServer(error)) throw error;
+      // As in a fold of its own. A stop folds once more what was locked.
+      for (const id of await this.#foldOneByOne(undefined)) this.note(id);
       return false;
     }
   }
@@ -170,7 +185,8 @@ export class Folding implements BackgroundPart {
   async #endMembers(): Promise<void> {
     if (this.#unwanted.size === 0) return;
     const { db, tables, channel, wake } = this.#options;
-    const queues = await endAllMembers(db, tables, [...this.#unwanted.keys()], channel, this.#stop);
+    // The recount says which rows refuse it.
+    const { queues } = await askAllMembers(db, tables, [...this.#unwanted.keys()], channel, this.#stop);
     if (queues.size > 0) this.#hasMoved = true;
     for (const queue of queues) wake(queue);
     for (const [id, asks] of this.#unwanted) {

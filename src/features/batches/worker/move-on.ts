@@ -11,17 +11,23 @@ import { wakeWaiters } from '../queries/wake-waiters.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 import { CHUNK } from '../sql/chunk.ts';
 
-/** Folds until there is nothing left; returns whether it has made something due. */
+/**
+ * Folds until there is nothing left; returns whether it has made something due.
+ *
+ * @param onRefused called with what the database says of each member whose row refuses to be asked to end
+ */
 export async function foldAll(
   db: Runner,
   tables: TablesOfBatches,
   channel: string | undefined,
   locks: Fold['locks'],
+  onRefused: (error: unknown) => void,
 ): Promise<boolean> {
   let moved = false;
   for (;;) {
     const folded = await foldTallies(db, tables, { channel, locks });
-    const queues = await endAllMembers(db, tables, folded.unwanted, channel);
+    const { queues, refusals } = await askAllMembers(db, tables, folded.unwanted, channel);
+    for (const error of refusals) onRefused(error);
     moved ||= folded.woken.length > 0 || queues.size > 0;
     if (folded.tallies === 0) return moved;
   }
@@ -39,9 +45,22 @@ export async function endAllMembers(
   channel: string | undefined,
   signal?: AbortSignal,
 ): Promise<ReadonlySet<string>> {
+  const { queues, refusals } = await askAllMembers(db, tables, batchIds, channel, signal);
+  if (refusals.length > 0) throw refusals[0];
+  return queues;
+}
+
+/** The same; returns also what the database says of rows that refuse it. */
+export async function askAllMembers(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  channel: string | undefined,
+  signal?: AbortSignal,
+): Promise<{ readonly queues: ReadonlySet<string>; readonly refusals: readonly unknown[] }> {
   const queues = new Set<string>();
-  if (batchIds.length === 0) return queues;
   const refusals: unknown[] = [];
+  if (batchIds.length === 0) return { queues, refusals };
   await pageByPage(
     (after) => findMembers(db, tables, batchIds, after),
     async (queue, ids) => {
@@ -54,8 +73,7 @@ export async function endAllMembers(
     },
     signal,
   );
-  if (refusals.length > 0) throw refusals[0];
-  return queues;
+  return { queues, refusals };
 }
 
 /**
