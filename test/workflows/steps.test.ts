@@ -537,6 +537,39 @@ describe('a step that fails', () => {
   });
 });
 
+test.each(['has failed before', 'waits for a child'])(
+  'the last step that a job may have counts once, also one that %s',
+  async (what) => {
+    const child = defineJob('child', { queue: 'q' });
+    const run: Run = async ({ step, job }) => {
+      const { id } = job;
+      const fill = (most: number) => database.client`
+      insert into queue_steps (job_id, queue, name, kind, attempts, fence, started_at, ended_at)
+      select ${id}, 'q', 'step ' || n, 'run', 1, 0, now(), now() from generate_series(1, ${most}::int) as n
+      on conflict do nothing`;
+      if (what === 'has failed before') {
+        await step.run('last', { attempts: 2 }, async () => {
+          await fill(9_999);
+          if (job.errors.length === 0) throw new Error('once');
+        });
+        return;
+      }
+      const enqueued = await step.enqueue('child', child);
+      await fill(9_998);
+      await step.waitForJob(enqueued);
+    };
+    const waits = async () => (await database.client`select from queue_steps where kind = 'wait'`).length > 0;
+    const handlers = [handle(work, run), handle(child, () => until(waits))];
+    const worker = createWorker(database.db, { queue, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const id = await enqueue({ maxAttempts: 3 });
+    expect(await ended(id)).toMatchObject({ state: 'completed' });
+    const [steps] = await database.client`select count(*)::int as count from queue_steps`;
+    expect(steps?.count).toBe(10_000);
+  },
+);
+
 describe('what a handler must not do', () => {
   const failing = async (run: Run) => {
     const id = await enqueue({ maxAttempts: 1 });

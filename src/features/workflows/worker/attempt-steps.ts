@@ -122,7 +122,10 @@ export class AttemptSteps {
   #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
   /** When the memo was there, by the monotonic clock. */
   #readMs = 0;
+  /** How many steps the job has, without undos. */
   #recorded = 0;
+  /** Those of them that earlier attempts have recorded. */
+  #known: ReadonlyMap<string, KnownStep> | undefined;
   /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
   #active = 0;
   /** When the waits are over, by the monotonic clock. */
@@ -250,7 +253,8 @@ export class AttemptSteps {
     // They are in the order in which they began.
     const trace = steps.findLast((step) => step.trace !== null)?.trace;
     if (trace !== undefined && trace !== null) this.#observer?.resume(trace);
-    return new Map(steps.map((step) => [step.name, step]));
+    this.#known = new Map(steps.map((step) => [step.name, step]));
+    return this.#known;
   }
 
   /** What a step that is over has returned. @throws StepFailedError when it has failed for good */
@@ -416,12 +420,13 @@ export class AttemptSteps {
       );
     }
     // What is done must be undone, however much that is.
-    if (!isUndo(name)) this.checkCount();
+    if (!isUndo(name)) this.checkCount(name);
     return { id, fence, name, kind, output: json, tookMs: performance.now() - startMs, ended: true };
   }
 
   /** @throws StepLimitError */
-  checkCount(): void {
+  checkCount(name: string): void {
+    if (this.#known?.has(name)) return;
     if (++this.#recorded <= MAX_STEPS) return;
     const { id, kind } = this.attempt.job;
     throw new StepLimitError(
