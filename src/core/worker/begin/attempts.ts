@@ -74,7 +74,7 @@ export class Attempts {
       running,
       endings,
       prefetch,
-      mayBegin: () => this.#mayBegin && !this.#isCutOff,
+      mayBegin: () => this.mayBegin && !this.#isCutOff,
       proceed: () => this.#proceed(),
     });
     this.#batches = batches;
@@ -106,12 +106,12 @@ export class Attempts {
 
   /** How many jobs to claim now; 0 when there is enough to do, while it is paused, and once it is stopped. */
   get demand(): number {
-    return this.#mayBegin && !this.#isCutOff ? this.#demand.size : 0;
+    return this.mayBegin && !this.#isCutOff ? this.#demand.size : 0;
   }
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */
   demandOf(kind: string): number {
-    return this.#mayBegin && !this.#isCutOff ? this.#demand.ofKind(kind) : 0;
+    return this.mayBegin && !this.#isCutOff ? this.#demand.ofKind(kind) : 0;
   }
 
   /** How many jobs of a group to claim at once, where they run one after the other. */
@@ -129,7 +129,7 @@ export class Attempts {
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
     this.#waiting.add(toAttempts(jobs, handlers, environment));
     // They were claimed while the worker was told to stop, or the queue to pause.
-    if (this.#mayBegin) this.beginWaiting();
+    if (this.mayBegin) this.beginWaiting();
     else this.#giveBack(this.#waiting.takeAll());
   }
 
@@ -219,7 +219,7 @@ export class Attempts {
     return this.#options.isCutOff();
   }
 
-  get #mayBegin(): boolean {
+  get mayBegin(): boolean {
     return !this.#stopped && !this.#paused;
   }
 
@@ -267,7 +267,7 @@ export class Attempts {
     // Each of these reads all that wait, which may be thousands.
     if (lost.length > 0) this.#giveBack(this.#waiting.dropLost(lost));
     for (const { job } of lost) this.#options.events.emit('lost', { job });
-    if (this.#mayBegin) {
+    if (this.mayBegin) {
       if (locked.length > 0) this.#giveBack(this.#waiting.take(locked));
       if (refused !== undefined) this.#giveBack(this.#waiting.take([refused]), REFUSED_MS);
     } else this.#giveBack(this.#waiting.takeAll());
@@ -329,7 +329,7 @@ export class Attempts {
   /** The job behind this one may begin. */
   #releaseNext(attempt: Attempt): void {
     this.#waiting.releaseNext(attempt);
-    if (!this.#mayBegin) this.#giveBack(this.#waiting.takeAll());
+    if (!this.mayBegin) this.#giveBack(this.#waiting.takeAll());
   }
 
   #proceed(): void {

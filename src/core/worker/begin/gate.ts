@@ -13,6 +13,8 @@ export interface AttemptsAtGate {
   readonly nextBatch: readonly JobAtGate[];
   /** How many slots of the process are free. */
   readonly free: number;
+  /** Whether the worker neither stops nor has paused the queue. */
+  readonly mayBegin: boolean;
   /** Begins what may begin now. */
   beginWaiting(): void;
 }

@@ -24,6 +24,7 @@ const NOTHING: AttemptsAtGate = {
   gathering: [],
   nextBatch: [],
   free: 0,
+  mayBegin: false,
   beginWaiting: () => undefined,
 };
 
@@ -267,6 +268,8 @@ export class QueueLimiter implements Gate {
   /** How many slots of a lease it could use. */
   appetite(lease: Lease): number {
     const { lease: whole, kinds, concurrency } = this.#options;
+    // What it gets would go unused, and be passed on by each in turn.
+    if (!this.#attempts.mayBegin) return lease.running;
     const mostIn = ({ refused, room }: Lease) => (refused ? room : concurrency);
     if (lease !== whole) {
       return Math.max(Math.min(this.#wanted(lease.question.kind, lease), mostIn(whole)), lease.running);
@@ -278,15 +281,22 @@ export class QueueLimiter implements Gate {
       inKinds += ofKind.running;
       wanted += Math.max(Math.min(this.#wanted(kind, whole), mostIn(ofKind)), ofKind.running);
     }
-    const others = whole.refused && this.#backlog.has(OTHERS) ? concurrency : 0;
+    const others = whole.refused && this.#hasMore(OTHERS) ? concurrency : 0;
     return Math.min(concurrency, wanted + Math.max(others, held + whole.running - inKinds));
   }
 
   /** Where it was refused some it asks for as many as it could use; else for what it has jobs for. */
   #wanted(kind: string, { refused }: Lease): number {
     const { concurrency } = this.#options;
-    if (refused && this.#backlog.has(kind)) return concurrency;
+    if (refused && this.#hasMore(kind)) return concurrency;
     return Math.min(concurrency, this.#waitingOf(kind) + (this.#options.kinds.get(kind)?.running ?? 0));
+  }
+
+  /** Whether more jobs are known to be due, and worth a claim as far as rates are known. */
+  #hasMore(lane: string | typeof OTHERS): boolean {
+    if (!this.#backlog.has(lane)) return false;
+    const rates = [this.#ofQueue, lane === OTHERS ? undefined : this.#options.starts.get(lane)];
+    return rates.every((starts) => starts === undefined || starts.room(performance.now()) >= 1);
   }
 
   #waitingOf(kind: string): number {
