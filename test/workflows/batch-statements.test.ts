@@ -110,6 +110,9 @@ test('only the holder of a job lets it wait', async () => {
   expect(await waitForBatches(database.db, all, holder, { ...wait, fence: 4 }, 'briefly')).toBeUndefined();
   const other = { ...holder, workerId: 8 };
   expect(await waitForBatches(database.db, all, other, wait, 'briefly')).toBeUndefined();
+  expect([...(await database.client`select waiting from queue_batches where waiting is not null`)]).toEqual(
+    [],
+  );
   const blockers = async () =>
     (await database.client`select blockers from queue_jobs where id = 9`)[0]?.blockers;
   expect(await blockers()).toBeNull();

@@ -21,7 +21,7 @@ export interface WaitForBatches extends HeldJob {
  * that came first has counted, and it is seen here; one that comes later finds for how many batches the job
  * waits, and makes it due. A handler may wait for several things side by side: the one that needs the fewest
  * batches decides when it runs again, and one that has ended leaves the others as they are. What is left of
- * an earlier wait makes it run early, and wait again.
+ * an earlier wait makes it run early, and wait again. A stale attempt changes nothing of how the job waits.
  *
  * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
  */
@@ -54,10 +54,6 @@ export function waitForBatchesQuery(
       where b.id = any(${arrayText(batchIds)}::text::int8[])
       order by b.id for no key update of b
     ),
-    marked as (
-      update ${queueBatches} as b set waiting = ${waiting}::text
-      where b.id = any(array(select id from locked)) and b.waiting is distinct from ${waiting}::text
-    ),
     waits as materialized (
       select case when count(*) filter (where open) > 0${over}
         then count(*) filter (where open) else 0 end as open
@@ -70,6 +66,11 @@ export function waitForBatchesQuery(
       from waits
       where ${isStillHeld(holder, { id, fence })}
       returning j.id
+    ),
+    marked as (
+      update ${queueBatches} as b set waiting = ${waiting}::text
+      where b.id = any(array(select id from locked where exists (select from holder)))
+        and b.waiting is distinct from ${waiting}::text
     )
     select waits.open, exists (select from holder) as held from waits`;
 }
