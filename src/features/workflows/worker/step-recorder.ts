@@ -8,7 +8,7 @@ import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusa
 import { recordOneStep } from '../queries/record-one-step.ts';
 import { type RecordedStep, recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
-import type { Patience } from './patience.ts';
+import type { RetryUntil } from './retry-until.ts';
 
 export interface StepRecorderOptions {
   readonly db: Runner;
@@ -20,7 +20,7 @@ export interface StepRecorderOptions {
 
 interface PendingStep {
   readonly step: StepToRecord;
-  readonly patience: Patience;
+  readonly until: RetryUntil;
   resolve(recorded: RecordedStep | undefined): void;
   reject(error: unknown): void;
 }
@@ -48,9 +48,9 @@ export class StepRecorder {
    * Records a step; `undefined` when the worker no longer holds its job.
    * @throws what the database says about this step, or why it is not tried again
    */
-  record(step: StepToRecord, patience: Patience): Promise<RecordedStep | undefined> {
+  record(step: StepToRecord, until: RetryUntil): Promise<RecordedStep | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ step, patience, resolve, reject });
+      this.#waiting.push({ step, until, resolve, reject });
       if (this.#writing) return;
       this.#writing = true;
       void this.#writeAll();
@@ -91,7 +91,7 @@ export class StepRecorder {
         }
         open = stillOpen(open);
         const [first] = open;
-        if (first !== undefined) await retries.sleep(delayMs, first.patience.signal);
+        if (first !== undefined) await retries.sleep(delayMs, first.until.signal);
         open = stillOpen(open);
       }
     }
@@ -122,9 +122,9 @@ export class StepRecorder {
 
 /** Those that are tried again; the others are told why they are not. */
 function stillOpen(batch: readonly PendingStep[]): PendingStep[] {
-  return batch.filter(({ patience, reject }) => {
+  return batch.filter(({ until, reject }) => {
     try {
-      patience.check();
+      until.check();
       return true;
     } catch (error) {
       reject(error);

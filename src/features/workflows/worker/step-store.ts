@@ -34,7 +34,7 @@ import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import { type Tokens, tokensFor } from '../tokens/tokens.ts';
 import type { ChildrenToEnqueue, EnqueuedChildren, StepStore } from './attempt-steps.ts';
-import { untilOver, untilTold } from './patience.ts';
+import { untilOver, untilTold } from './retry-until.ts';
 import type { StepRecorder } from './step-recorder.ts';
 
 const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
@@ -68,7 +68,7 @@ export async function answeredTo<T>(
   attempt: Pick<AttemptAddedTo, 'signal' | 'job'>,
   { retries, events }: Asking,
   ask: () => Promise<T>,
-  patience = untilTold(attempt),
+  until = untilTold(attempt),
 ): Promise<T> {
   const { job } = attempt;
   for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
@@ -79,8 +79,8 @@ export async function answeredTo<T>(
       if (delayMs === FIRST_RETRY_MS && isAboutTheServer(error)) {
         events.emit('error', { error, during: `a step of job ${job.id} of '${job.queue}'` });
       }
-      await retries.sleep(delayMs, patience.signal);
-      patience.check();
+      await retries.sleep(delayMs, until.signal);
+      until.check();
     }
   }
 }

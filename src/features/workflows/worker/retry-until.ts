@@ -1,7 +1,7 @@
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 
 /** For how long something of an attempt is tried again while the database does not answer. */
-export interface Patience {
+export interface RetryUntil {
   /** Ends the sleep before the next try. */
   readonly signal: AbortSignal;
   /** @throws why it is not tried again */
@@ -9,12 +9,12 @@ export interface Patience {
 }
 
 /** Until the attempt is told to end. */
-export function untilTold({ signal }: Pick<AttemptAddedTo, 'signal'>): Patience {
+export function untilTold({ signal }: Pick<AttemptAddedTo, 'signal'>): RetryUntil {
   return { signal, check: () => signal.throwIfAborted() };
 }
 
 /** Until the attempt is over: one that was told to end may have something to undo, and is not repeated. */
-export function untilOver(attempt: Pick<AttemptAddedTo, 'checkOpen'>): Patience {
+export function untilOver(attempt: Pick<AttemptAddedTo, 'checkOpen'>): RetryUntil {
   return {
     // Made when it is needed: most answers come at once.
     get signal() {
