@@ -21,11 +21,12 @@ beforeEach(async () => {
 const limit = { queue: 'q', kind: '' };
 
 async function addWorkers(count: number): Promise<number[]> {
-  return await Promise.all(
+  const ids = await Promise.all(
     Array.from({ length: count }, (_, n) =>
       registerWorker(database.db, tables, { name: `w${n}`, queues: ['q'] }),
     ),
   );
+  return ids.sort((a, b) => a - b);
 }
 
 function wish(workerId: number, want: number, more: Partial<LeaseWish> = {}): LeaseWish {
@@ -156,6 +157,16 @@ describe('several workers', () => {
     await take(d, 0, { declared: 3 });
     await removeWorker(database.db, tables, b);
     expect(await take(c, 0, { declared: 3 })).toMatchObject({ has: 0, heirs: [a] });
+  });
+
+  test('two that give back at the same time leave their slots to two others', async () => {
+    const [a = 0, b = 0, c = 0, d = 0] = await addWorkers(4);
+    const few = { declared: 2, wants: 5 };
+    for (const worker of [a, b, c, d]) await take(worker, 1, few);
+    expect(await take(a, 0, few)).toMatchObject({ has: 0, heirs: [c] });
+    // The first of them has not asked yet.
+    expect(await take(b, 0, few)).toMatchObject({ has: 0, heirs: [c, d] });
+    expect(await take(d, 1, few)).toMatchObject({ has: 1, heirs: [] });
   });
 
   test('nothing is left to others while more are taken than the limit has', async () => {

@@ -52,7 +52,8 @@
     heirs as materialized (
       select v.worker from living as v where v.worker <> $19::text and v.has < v.wants
       order by v.has, v.worker::int8 < $20::int8, v.worker::int8
-      limit (select greatest(least(d.own - d.has, d.max - d.rest - d.has), 0) from decided as d)
+      limit (select case when d.own > d.has then greatest(d.max - d.rest - d.has, 0) else 0 end
+        from decided as d)
     ),
     written as materialized (
       select l.leases as before, (l.leases - $21::text
