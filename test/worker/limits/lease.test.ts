@@ -218,6 +218,31 @@ test('one that had its turn asks before the others have had theirs only if a slo
   expect(worker.wish(3_001)).toMatchObject({ wants: 8 });
 });
 
+test('one that was refused asks again as soon as it learns that the limit was raised, and not when it was lowered', () => {
+  const table = new Table(1);
+  const [worker, other] = [new Simulated(1, table), new Simulated(2, table)];
+  other.backlog = 1;
+  worker.backlog = 9;
+  const ask = ({ id, lease }: Simulated, wish: Wish | undefined, nowMs: number) => {
+    if (wish) lease.noteAnswer(table.take(id, wish), nowMs);
+    return wish;
+  };
+  ask(other, other.wish(0), 0);
+  other.begin();
+  // It asks less and less often.
+  for (let nowMs = 0; nowMs < 5_000; nowMs += 1_000) ask(worker, worker.wish(nowMs), nowMs);
+  worker.lease.noteLook(table.look(1), worker.lease.version, 4_050);
+  expect(worker.wish(4_100)).toBe(undefined);
+  table.limit = 4;
+  worker.lease.noteLook(table.look(1), worker.lease.version, 4_100);
+  expect(ask(worker, worker.wish(4_120), 4_120)).toMatchObject({ want: 9 });
+  worker.begin();
+  expect(worker.lease.running).toBe(3);
+  table.limit = 3;
+  worker.lease.noteLook(table.look(1), worker.lease.version, 4_121);
+  expect(worker.wish(4_141)).toBe(undefined);
+});
+
 describe('shares', () => {
   const share = (limit: number, sharing: number, leastLacking: number | undefined, total = limit) =>
     keepOf({ limit, has: 0, total, sharing, leastLacking }, 0);

@@ -252,6 +252,7 @@ export class Lease {
   /** @param cap how many may run from now on */
   #heed(share: LeaseShare, nowMs: number, cap = share.has): void {
     if (this.#has === 0) this.#heldSinceMs = nowMs;
+    const isRaised = (this.#limit ?? Number.POSITIVE_INFINITY) < (share.limit ?? 0);
     this.#limit = share.limit;
     this.#sharing = share.sharing;
     this.#has = share.has;
@@ -261,6 +262,7 @@ export class Lease {
     this.#keep = keepOf(share, nowMs - this.#heldSinceMs);
     this.#shrink();
     if (this.#keep === 0) this.#asking.rest(restMs(share), nowMs);
+    else if (isRaised) this.#asking.soon(nowMs);
     else if (this.#keep === Number.POSITIVE_INFINITY) this.#asking.endRest(nowMs);
     if (this.#running >= this.#cap) this.#unusedMs = Number.POSITIVE_INFINITY;
     else if (this.#unusedMs === Number.POSITIVE_INFINITY) this.#noteUnused(nowMs);
