@@ -169,6 +169,19 @@ describe('several workers', () => {
     expect(await take(d, 1, few)).toMatchObject({ has: 1, heirs: [] });
   });
 
+  test('an heir that no longer wants its slot leaves it to the next one', async () => {
+    const [a = 0, b = 0, c = 0] = await addWorkers(3);
+    const few = { declared: 1, wants: 5 };
+    for (const worker of [a, b, c]) await take(worker, 1, few);
+    expect(await take(a, 0, { declared: 1 })).toMatchObject({ heirs: [b] });
+    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, heirs: [c] });
+    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, heirs: [] });
+    expect(await take(c, 1, few)).toMatchObject({ has: 1, heirs: [] });
+    // Nothing is free.
+    await take(b, 1, few);
+    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, heirs: [] });
+  });
+
   test('nothing is left to others while more are taken than the limit has', async () => {
     const [a = 0, b = 0] = await addWorkers(2);
     await take(a, 6);

@@ -52,23 +52,25 @@
     heirs as materialized (
       select v.worker from living as v where v.worker <> $19::text and v.has < v.wants
       order by v.has, v.worker::int8 < $20::int8, v.worker::int8
-      limit (select case when d.own > d.has then greatest(d.max - d.rest - d.has, 0) else 0 end
+      limit (select case
+          when d.own > d.has or (d.own_wants > d.has and $21::int8 <= d.has)
+            then greatest(d.max - d.rest - d.has, 0) else 0 end
         from decided as d)
     ),
     written as materialized (
-      select l.leases as before, (l.leases - $21::text
+      select l.leases as before, (l.leases - $22::text
           - array(select e.worker from jsonb_each(l.leases) as e(worker, lease)
             where (e.worker, e.lease) in (select g.worker, g.lease from gone as g)))
         || case
-          when d.era > $22::int8 then jsonb_build_object($23::text, l.leases -> $24::text)
-          when d.has > 0 or $25::int8 > 0 or $26::int8 > 0
-            then jsonb_build_object($27::text, jsonb_build_array(d.has, $28::int8, $29::int8))
+          when d.era > $23::int8 then jsonb_build_object($24::text, l.leases -> $25::text)
+          when d.has > 0 or $26::int8 > 0 or $27::int8 > 0
+            then jsonb_build_object($28::text, jsonb_build_array(d.has, $29::int8, $30::int8))
           else '{}' end as leases
       from locked as l cross join decided as d
     ),
     changed as (
       update "queue_usage" as u set leases = (select w.leases from written as w)
-      where u.queue = $30 and u.kind = $31
+      where u.queue = $31 and u.kind = $32
         and (select w.leases is distinct from w.before from written as w)
       returning 1
     )
@@ -97,14 +99,15 @@
 -- $18 = 3
 -- $19 = "42"
 -- $20 = 42
--- $21 = "42"
--- $22 = 0
--- $23 = "42"
+-- $21 = 4
+-- $22 = "42"
+-- $23 = 0
 -- $24 = "42"
--- $25 = 4
--- $26 = 0
--- $27 = "42"
--- $28 = 4
--- $29 = 0
--- $30 = "mail"
+-- $25 = "42"
+-- $26 = 4
+-- $27 = 0
+-- $28 = "42"
+-- $29 = 4
+-- $30 = 0
 -- $31 = "mail"
+-- $32 = "mail"

@@ -36,7 +36,7 @@ export interface LeaseShare {
 
 /** What a worker has after it asked, or gave back. */
 export interface LeaseAnswer extends LeaseShare {
-  /** When it gave some back: workers that lack some, and may have what is free, one for each slot. */
+  /** When it gave some back, or lacks none any more: workers that may have what is free, one a slot. */
   readonly heirs: readonly number[];
 }
 
@@ -57,7 +57,8 @@ export interface LeaseAnswer extends LeaseShare {
  * While other workers have less than their share and could use more, no worker gets more than its share. The
  * share is the limit divided by the number of workers that want slots, rounded up. The heirs of what it gives
  * back are those with the fewest slots. Of these, those behind the worker in the order of the ids come first.
- * They are as many as slots are free: an heir that has not asked yet may be named once more.
+ * They are as many as slots are free: an heir that has not asked yet may be named once more. One that wants
+ * no more than it has leaves what is free to others in the same way.
  */
 export async function takeLease(
   db: Runner,
@@ -146,7 +147,9 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
     heirs as materialized (
       select v.worker from living as v where v.worker <> ${worker} and v.has < v.wants
       order by v.has, v.worker::int8 < ${wish.workerId}::int8, v.worker::int8
-      limit (select case when d.own > d.has then greatest(d.max - d.rest - d.has, 0) else 0 end
+      limit (select case
+          when d.own > d.has or (d.own_wants > d.has and ${wants}::int8 <= d.has)
+            then greatest(d.max - d.rest - d.has, 0) else 0 end
         from decided as d)
     ),
     written as materialized (
