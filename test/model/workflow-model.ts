@@ -315,13 +315,13 @@ export class WorkflowModel {
     return found.output === undefined ? 'late' : 'received';
   }
 
-  /** Whether one of the batches is open that the wait needs; those who end members are told in any case. */
+  /** Whether one of the batches is open that the wait needs; only an attempt that holds its job says how it waits. */
   waitFor(attempt: Attempt, ids: readonly number[], failFast: boolean, others: boolean): boolean {
     const batches = ids.map((id) => this.batch(id));
     const open = batches.filter(({ ended }) => !ended).length;
     const isOpen = open > 0 && !(failFast && batches.some(({ failed }) => failed > 0));
-    for (const batch of batches) batch.waiting = failFast || others ? 'failure' : 'end';
     if (!this.holds(attempt)) return isOpen;
+    for (const batch of batches) batch.waiting = failFast || others ? 'failure' : 'end';
     const job = this.get(attempt.id);
     if (isOpen) job.blockers = -Math.min(Math.max(-(job.blockers ?? 0), 0) || open, open);
     return isOpen;
