@@ -3,7 +3,7 @@ import { createQueue, createWorker, defineJob, handle, limitsIn, unvalidated } f
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
-import { heirsIn } from '../../src/features/limits/worker/heirs.ts';
+import { successorsIn } from '../../src/features/limits/worker/successors.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -17,7 +17,7 @@ beforeAll(() => addControlTables(database));
 test('where there are more workers than slots, each that has had its turn tells the next one of its slot', async () => {
   const told: number[] = [];
   const listening = await database.client.listen(wakeChannel(queue.tables), (payload) => {
-    told.push(...heirsIn(payload));
+    told.push(...successorsIn(payload));
   });
   onTestFinished(() => listening.unlisten());
   let running = 0;

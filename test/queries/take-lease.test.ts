@@ -58,7 +58,7 @@ describe('one worker', () => {
       total: 3,
       sharing: 1,
       leastLacking: undefined,
-      heirs: [],
+      successors: [],
     });
     expect(await take(a, 12)).toMatchObject({ has: 10 });
     expect(await leases()).toEqual({ [a]: [10, 12, 0] });
@@ -130,7 +130,7 @@ describe('several workers', () => {
   test('share the limit: who lacks some is told of to those who have more than their share', async () => {
     const [a = 0, b = 0, c = 0] = await addWorkers(3);
     await take(a, 10);
-    const share = { limit: 10, total: 10, sharing: 2, heirs: [] };
+    const share = { limit: 10, total: 10, sharing: 2, successors: [] };
     expect(await take(b, 5)).toEqual({ ...share, has: 0, leastLacking: undefined });
     expect(await take(a, 10)).toEqual({ ...share, has: 10, leastLacking: 0 });
     expect(await take(a, 5, { wants: 10 })).toMatchObject({ has: 5 });
@@ -146,48 +146,48 @@ describe('several workers', () => {
     for (const worker of [b, c, d]) await take(worker, 1, few);
     await take(a, 1, few);
     // It keeps all that it has: nothing to leave to others.
-    expect(await take(c, 1, few)).toMatchObject({ has: 1, heirs: [] });
-    expect(await take(c, 0, few)).toMatchObject({ has: 0, heirs: [a] });
+    expect(await take(c, 1, few)).toMatchObject({ has: 1, successors: [] });
+    expect(await take(c, 0, few)).toMatchObject({ has: 0, successors: [a] });
     expect(await take(a, 1, few)).toMatchObject({ has: 1 });
     // Behind itself in the order of the ids, then from the start: one that has none goes before those with one.
-    expect(await take(d, 0, few)).toMatchObject({ has: 0, heirs: [c] });
+    expect(await take(d, 0, few)).toMatchObject({ has: 0, successors: [c] });
     expect(await take(c, 1, few)).toMatchObject({ has: 1 });
-    expect(await take(a, 0, few)).toMatchObject({ has: 0, heirs: [d] });
+    expect(await take(a, 0, few)).toMatchObject({ has: 0, successors: [d] });
     // This one wants nothing any more, so only others are told, and one that is gone is not.
     await take(d, 0, { declared: 3 });
     await removeWorker(database.db, tables, b);
-    expect(await take(c, 0, { declared: 3 })).toMatchObject({ has: 0, heirs: [a] });
+    expect(await take(c, 0, { declared: 3 })).toMatchObject({ has: 0, successors: [a] });
   });
 
   test('two that give back at the same time leave their slots to two others', async () => {
     const [a = 0, b = 0, c = 0, d = 0] = await addWorkers(4);
     const few = { declared: 2, wants: 5 };
     for (const worker of [a, b, c, d]) await take(worker, 1, few);
-    expect(await take(a, 0, few)).toMatchObject({ has: 0, heirs: [c] });
+    expect(await take(a, 0, few)).toMatchObject({ has: 0, successors: [c] });
     // The first of them has not asked yet.
-    expect(await take(b, 0, few)).toMatchObject({ has: 0, heirs: [c, d] });
-    expect(await take(d, 1, few)).toMatchObject({ has: 1, heirs: [] });
+    expect(await take(b, 0, few)).toMatchObject({ has: 0, successors: [c, d] });
+    expect(await take(d, 1, few)).toMatchObject({ has: 1, successors: [] });
   });
 
-  test('an heir that no longer wants its slot leaves it to the next one', async () => {
+  test('a successor that no longer wants its slot leaves it to the next one', async () => {
     const [a = 0, b = 0, c = 0] = await addWorkers(3);
     const few = { declared: 1, wants: 5 };
     for (const worker of [a, b, c]) await take(worker, 1, few);
-    expect(await take(a, 0, { declared: 1 })).toMatchObject({ heirs: [b] });
-    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, heirs: [c] });
-    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, heirs: [] });
-    expect(await take(c, 1, few)).toMatchObject({ has: 1, heirs: [] });
+    expect(await take(a, 0, { declared: 1 })).toMatchObject({ successors: [b] });
+    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, successors: [c] });
+    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, successors: [] });
+    expect(await take(c, 1, few)).toMatchObject({ has: 1, successors: [] });
     // Nothing is free.
     await take(b, 1, few);
-    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, heirs: [] });
+    expect(await take(b, 0, { declared: 1 })).toMatchObject({ has: 0, successors: [] });
   });
 
   test('nothing is left to others while more are taken than the limit has', async () => {
     const [a = 0, b = 0] = await addWorkers(2);
     await take(a, 6);
     await take(b, 6);
-    expect(await take(a, 3, { declared: 2, wants: 6 })).toMatchObject({ has: 3, total: 7, heirs: [] });
-    expect(await take(b, 0, { declared: 2 })).toMatchObject({ has: 0, total: 3, heirs: [] });
+    expect(await take(a, 3, { declared: 2, wants: 6 })).toMatchObject({ has: 3, total: 7, successors: [] });
+    expect(await take(b, 0, { declared: 2 })).toMatchObject({ has: 0, total: 3, successors: [] });
   });
 
   test('one that wants less than its share leaves the rest to the others', async () => {

@@ -49,7 +49,7 @@
           case when s.least_lacking < s.share then s.share::int8 end)) end as has
       from shares as s
     ),
-    heirs as materialized (
+    successors as materialized (
       select v.worker from living as v where v.worker <> $19::text and v.has < v.wants
       order by v.has, v.worker::int8 < $20::int8, v.worker::int8
       limit (select case
@@ -77,7 +77,7 @@
     select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
       case when (select count(*) from locked) > 0 then d.has::float8 end as has,
       d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
-      (select string_agg(h.worker, ', ') from heirs as h) as heirs
+      (select string_agg(h.worker, ', ') from successors as h) as successors
     from decided as d
 -- $1 = "100ms"
 -- $2 = 42

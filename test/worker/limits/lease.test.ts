@@ -206,13 +206,13 @@ test('one that had its turn asks before the others have had theirs only if a slo
   expect(ask(worker, worker.wish(1_000), 1_000)).toMatchObject({ want: 0, wants: 8 });
   expect(worker.wish(1_001)).toBe(undefined);
   expect(other.wish(10)).toBe(undefined);
-  other.lease.noteHeir(10);
+  other.lease.noteSucceeds(10);
   ask(other, other.wish(10), 11);
   expect(other.lease.mayBegin).toBe(true);
   other.begin();
   // It learns of its slot while it asks, and was too early.
   expect(worker.wish(3_000)).toMatchObject({ want: 1 });
-  worker.lease.noteHeir(3_000);
+  worker.lease.noteSucceeds(3_000);
   worker.lease.noteAnswer(table.look(1), 3_001);
   expect(worker.lease.mayBegin).toBe(false);
   expect(worker.wish(3_001)).toMatchObject({ wants: 8 });

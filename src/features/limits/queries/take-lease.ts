@@ -36,8 +36,8 @@ export interface LeaseShare {
 
 /** What a worker has after it asked, or gave back. */
 export interface LeaseAnswer extends LeaseShare {
-  /** When it gave some back, or lacks none any more: workers that may have what is free, one a slot. */
-  readonly heirs: readonly number[];
+  /** Once it has given some back, or lacks none any more: a worker for each free slot, which may take it. */
+  readonly successors: readonly number[];
 }
 
 /**
@@ -55,10 +55,11 @@ export interface LeaseAnswer extends LeaseShare {
  * - It waits at most 100 ms for locks, and then fails with 55P03.
  *
  * While other workers have less than their share and could use more, no worker gets more than its share. The
- * share is the limit divided by the number of workers that want slots, rounded up. The heirs of what it gives
- * back are those with the fewest slots. Of these, those behind the worker in the order of the ids come first.
- * They are as many as slots are free: an heir that has not asked yet may be named once more. One that wants
- * no more than it has leaves what is free to others in the same way.
+ * share is the limit divided by the number of workers that want slots, rounded up.
+ *
+ * The successors to what it gives back are those with the fewest slots. Of these, those behind the worker in
+ * the order of the ids come first. They are as many as slots are free: one that has not asked yet may be
+ * named once more. One that wants no more than it has leaves what is free to others in the same way.
  */
 export async function takeLease(
   db: Runner,
@@ -83,7 +84,7 @@ export async function takeLease(
     total: Number(row.rest) + Number(row.has),
     sharing: Number(row.sharing),
     leastLacking: row.least_lacking === null ? undefined : Number(row.least_lacking),
-    heirs: row.heirs === null ? [] : String(row.heirs).split(', ').map(Number),
+    successors: row.successors === null ? [] : String(row.successors).split(', ').map(Number),
   };
 }
 
@@ -144,7 +145,7 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
           case when s.least_lacking < s.share then s.share::int8 end)) end as has
       from shares as s
     ),
-    heirs as materialized (
+    successors as materialized (
       select v.worker from living as v where v.worker <> ${worker} and v.has < v.wants
       order by v.has, v.worker::int8 < ${wish.workerId}::int8, v.worker::int8
       limit (select case
@@ -172,6 +173,6 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
     select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
       case when (select count(*) from locked) > 0 then d.has::float8 end as has,
       d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
-      (select string_agg(h.worker, ', ') from heirs as h) as heirs
+      (select string_agg(h.worker, ', ') from successors as h) as successors
     from decided as d`;
 }

@@ -47,7 +47,7 @@ export class Lease {
   #keep = Number.POSITIVE_INFINITY;
   readonly #asking = new Asking();
   /** Whether one became free for it while a question was under way. */
-  #isHeir = false;
+  #succeeds = false;
   #nextGiveMs = Number.NEGATIVE_INFINITY;
   #heldSinceMs = 0;
   /** Since when some are not used, and the most that ran since. */
@@ -195,8 +195,8 @@ export class Lease {
     if (share.has >= sent.wants) this.#asking.noteEnough();
     else this.#asking.noteLess(share.has > this.#has, share.sharing, nowMs);
     this.#heed(share, nowMs);
-    if (this.#isHeir) this.#asking.now(nowMs);
-    this.#isHeir = false;
+    if (this.#succeeds) this.#asking.now(nowMs);
+    this.#succeeds = false;
   }
 
   /**
@@ -228,8 +228,8 @@ export class Lease {
   }
 
   /** Another worker has given back a slot for this one. */
-  noteHeir(nowMs: number): void {
-    this.#isHeir = this.#sent !== undefined;
+  noteSucceeds(nowMs: number): void {
+    this.#succeeds = this.#sent !== undefined;
     if (this.refused) this.#asking.now(nowMs);
   }
 

@@ -9,10 +9,10 @@ import { findLeases } from '../queries/find-leases.ts';
 import { type LeaseAnswer, takeLease } from '../queries/take-lease.ts';
 import { takeStarts } from '../queries/take-starts.ts';
 import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
-import { heirsIn, heirsPayload } from './heirs.ts';
 import type { Lease } from './lease.ts';
 import type { QueueLimiter } from './queue-limiter.ts';
 import type { Starts } from './starts.ts';
+import { successorsIn, successorsPayload } from './successors.ts';
 
 export interface LeasesOptions {
   readonly db: Runner;
@@ -111,10 +111,10 @@ export class Leases implements BackgroundPart {
 
   /** A notification came. It may say that slots are free for this worker. */
   hear(payload: string): void {
-    if (!heirsIn(payload).includes(this.#options.workerId)) return;
+    if (!successorsIn(payload).includes(this.#options.workerId)) return;
     const nowMs = performance.now();
     for (const [lease, limiter] of this.#leases) {
-      lease.noteHeir(nowMs);
+      lease.noteSucceeds(nowMs);
       this.wake(limiter);
     }
   }
@@ -154,7 +154,7 @@ export class Leases implements BackgroundPart {
     const { db, tables, workerId } = this.#options;
     lease.noteSent(wish, performance.now());
     const answer = takeLease(db, tables, { ...lease.question, workerId, ...wish });
-    this.#track(this.#tellHeirs(answer));
+    this.#track(this.#tellSuccessors(answer));
     return this.#await(answer, 'slots', lease, limiter);
   }
 
@@ -186,11 +186,12 @@ export class Leases implements BackgroundPart {
   }
 
   /** Tells those that may have what was given back; without that they find it a little later. */
-  async #tellHeirs(answer: Promise<LeaseAnswer | undefined>): Promise<void> {
+  async #tellSuccessors(answer: Promise<LeaseAnswer | undefined>): Promise<void> {
     const { db, tables } = this.#options;
     try {
-      const { heirs, sharing } = (await answer) ?? { heirs: [], sharing: 0 };
-      if (heirs.length > 0 && sharing <= MOST_TOLD) await notifyWorkers(db, tables, heirsPayload(heirs));
+      const { successors, sharing } = (await answer) ?? { successors: [], sharing: 0 };
+      if (successors.length > 0 && sharing <= MOST_TOLD)
+        await notifyWorkers(db, tables, successorsPayload(successors));
     } catch {
       // The error of the answer is told elsewhere, and a worker that is not told asks again by itself.
     }
