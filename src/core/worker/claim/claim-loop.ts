@@ -243,7 +243,7 @@ export class ClaimLoop implements IdleQueue {
     gate?.noteClaiming(claim);
     void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was told of is not forgotten.
     const { answer, wasGone } = await this.holdings.answerTo(claim);
-    const { jobs, limit, among, endMs } = answer;
+    const { jobs, limit, endMs } = answer;
     const claimed = jobs.length;
     this.#leftOut = answer.leftOut;
     const quietly = quiet && !answer.leftOut; // What was left out may be all that there is.
@@ -262,7 +262,7 @@ export class ClaimLoop implements IdleQueue {
     if (this.#isDrain && next !== 'claim') this.attempts.flush();
     // Claimed while peers took this worker for gone: other workers may hold them by now.
     if (wasGone && claimed > 0) await this.holdings.endLost();
-    if (quietly && !among && claimed === 0) this.#announceIdle();
+    if (quietly && next !== 'claim' && claimed === 0) this.#announceIdle();
     return { claimed, next, failure: answer.failure };
   }
 

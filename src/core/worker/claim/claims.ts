@@ -118,12 +118,13 @@ export class Claims implements QueueClaims {
     const some = this.#heldUp && wide.length > 0 && wide.length < open.length;
     const answer = await this.#inOrder(some ? wide : open, demand, beginning);
     this.#heldUp = mostOf(some ? wide : open, demand) < demand && !answer.sawEnd;
-    return { ...answer, among: some };
+    // Nothing else tells of those: a sweep does not go on while enough is found.
+    return { ...answer, among: some, goesOn: open.some(hasFound) };
   }
 
   /** The lane whose overlooked jobs are claimed next; they take turns. */
   #nextFound(open: readonly Lane[]): Lane | undefined {
-    const having = open.filter(({ overlooked, bands }) => overlooked.has(bands.busyPriority));
+    const having = open.filter(hasFound);
     return having[this.#turns++ % having.length];
   }
 
@@ -242,6 +243,11 @@ export class Claims implements QueueClaims {
     if (runner.prepares !== true || isDistributed(tables)) return false;
     return performance.now() - this.#foundLargeMs > LARGE_MS;
   }
+}
+
+/** Whether some of its overlooked jobs may be claimed now. */
+function hasFound({ overlooked, bands }: Lane): boolean {
+  return overlooked.has(bands.busyPriority);
 }
 
 /** How many jobs to claim of some lanes together: no more than there is room for of any. */
