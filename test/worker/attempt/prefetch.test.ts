@@ -50,6 +50,19 @@ describe('Prefetch', () => {
     prefetch.distrust();
     expect(prefetch.size(10)).toBe(0);
   });
+
+  test('claims half as much ahead after what proved wrong, and with each claim a little more', () => {
+    const prefetch = learnt(...times(50, 0.01));
+    prefetch.distrust();
+    for (const ms of times(5, 0.01)) prefetch.note(ms);
+    expect(prefetch.size(10)).toBe(2_000);
+    prefetch.noteClaimed([]);
+    expect(prefetch.size(10)).toBe(2_000);
+    prefetch.noteClaimed([1]);
+    expect(prefetch.size(10)).toBe(2_100);
+    for (let claim = 0; claim < 20; claim++) prefetch.noteClaimed([1]);
+    expect(prefetch.size(10)).toBe(4_000);
+  });
 });
 
 describe('a worker that has claimed ahead', () => {

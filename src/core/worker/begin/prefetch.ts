@@ -12,6 +12,8 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const WEIGHT = 0.05;
 /** Fewer attempts than this tell nothing. */
 const MIN_ATTEMPTS = 5;
+/** How fast the most grows again, with each claim that finds jobs, after some did not begin in time. */
+const GROWTH = 1.05;
 
 /**
  * How many jobs to claim ahead: as many as the handlers will finish within 50 ms, and as fit into memory. So
@@ -21,6 +23,8 @@ export class Prefetch {
   #attempts = 0;
   #meanMs = 0;
   #recentBytes = 0;
+  /** The most that begin in time: handlers may be over at once, and the process short of a processor. */
+  #most = MAX_PREFETCH;
 
   note(durationMs: number): void {
     this.#attempts++;
@@ -29,12 +33,14 @@ export class Prefetch {
 
   /** Learns from a claim. A large payload counts at once and is forgotten slowly, to spare memory. */
   noteClaimed(payloadBytes: readonly number[]): void {
+    if (payloadBytes.length > 0) this.#most = Math.min(this.#most * GROWTH, MAX_PREFETCH);
     for (const bytes of payloadBytes) this.#recentBytes = Math.max(bytes, this.#recentBytes * (1 - WEIGHT));
   }
 
-  /** Starts to learn again: the expectation was wrong. */
+  /** Starts to learn again, more carefully: the expectation was wrong. */
   distrust(): void {
     this.#attempts = 0;
+    this.#most = Math.max(this.#most / 2, 1);
   }
 
   /**
@@ -44,7 +50,7 @@ export class Prefetch {
   size(concurrency: number, jobsPerSlot = 1): number {
     const byMemory = MAX_BYTES / Math.max(this.#recentBytes, 1);
     const soon = this.#within(HORIZON_MS, concurrency) * jobsPerSlot;
-    return Math.floor(Math.min(soon, byMemory, MAX_PREFETCH));
+    return Math.floor(Math.min(soon, byMemory, this.#most));
   }
 
   /**
