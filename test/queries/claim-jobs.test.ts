@@ -450,3 +450,21 @@ describe('large payloads', () => {
     expect(await claim(database.db, { limit: 2 })).toHaveLength(1);
   });
 });
+
+test('what the driver has answered is emptied, so that no old promise of it keeps the rows', async () => {
+  await addJobs(database.client, [{}, {}]);
+  const answers: unknown[][] = [];
+  const db = {
+    async execute(...sent: Parameters<typeof database.db.execute>) {
+      const rows: unknown[] = await database.db.execute(...sent);
+      answers.push(rows);
+      return rows;
+    },
+  };
+  const jobs = await claimJobs(db, tables, claimOf({ limit: 5 }));
+  expect(jobs.map(({ queue, attempt }) => ({ queue, attempt }))).toEqual([
+    { queue: 'q', attempt: 1 },
+    { queue: 'q', attempt: 1 },
+  ]);
+  expect(answers).toEqual([[]]);
+});

@@ -9,7 +9,7 @@ import {
   shapeOf,
   valuesOf,
 } from '../../sql/claim-statement.ts';
-import { type ClaimedJob, toClaimedJobs } from '../../sql/claimed-job.ts';
+import { type ClaimedJob, forgetRows, toClaimedJobs } from '../../sql/claimed-job.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import { KeptStatement } from '../../sql/kept-statement.ts';
@@ -43,7 +43,9 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
   // The rows of an update come in no order.
-  return toClaimedJobs(tables.queueJobs, inClaimOrder(rows, claim), claim.queue);
+  const jobs = toClaimedJobs(tables.queueJobs, inClaimOrder(rows, claim), claim.queue);
+  forgetRows(rows);
+  return jobs;
 }
 
 /**
@@ -62,6 +64,7 @@ export async function claimFromSmallTable(
   if (rows[0]?.small !== true) return undefined;
   // Without a job there is one row that says so.
   const found = rows.filter(({ id }) => id !== null);
+  forgetRows(rows);
   return toClaimedJobs(tables.queueJobs, inClaimOrder(found, claim), claim.queue);
 }
 

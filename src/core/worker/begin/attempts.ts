@@ -2,6 +2,7 @@ import type { Outcome } from '../../job/outcome.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
+import { Bag } from '../base/bag.ts';
 import { isPromise } from '../base/is-promise.ts';
 import { Turn } from '../base/turn.ts';
 import { Attempt, type AttemptEnvironment } from '../run/attempt.ts';
@@ -45,7 +46,7 @@ export class Attempts {
   readonly #waiting: Waiting;
   readonly #demand: Demand;
   /** Those whose handlers run. Two may be of one job: a lost one whose handler goes on, and a newer. */
-  readonly #running = new Set<Attempt>();
+  readonly #running = new Bag<'placeRunning', Attempt>('placeRunning');
   readonly #turn = new Turn(() => this.beginWaiting());
   #stopped = false;
   #paused = false;

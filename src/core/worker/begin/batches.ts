@@ -1,4 +1,5 @@
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import type { Bag } from '../base/bag.ts';
 import type { Attempt } from '../run/attempt.ts';
 import type { Handler } from '../run/handler.ts';
 import type { Endings } from '../settle/endings.ts';
@@ -50,7 +51,7 @@ export interface BatchesOptions extends BeginningsOptions {
   /** `undefined` where the queue has no limits. */
   readonly gate?: Gate | undefined;
   /** Where the attempts of a batch are that has a slot, beside those of single jobs. */
-  readonly running: Set<Attempt>;
+  readonly running: Bag<'placeRunning', Attempt>;
   readonly endings: Pick<Endings, 'conclude' | 'giveBack'>;
   readonly prefetch: Pick<Prefetch, 'note'>;
   /** Called when a batch waits for a slot, or has left it: what can begin now begins. */

@@ -3,6 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
+import type { Bag } from '../base/bag.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { isAboutTheServer } from '../base/refusal.ts';
 import type { Attempt } from '../run/attempt.ts';
@@ -99,7 +100,7 @@ export class Beginnings {
    */
   ofClaim(
     waiting: readonly Attempt[],
-    running: ReadonlySet<Attempt>,
+    running: Bag<'placeRunning', Attempt>,
     concurrency: number,
     soon: number,
   ): 0 | 1 | Beginners {

@@ -1,4 +1,5 @@
 import type { Beginners } from '../../sql/claim-beginning.ts';
+import type { Bag } from '../base/bag.ts';
 import type { Attempt } from '../run/attempt.ts';
 import type { Endings } from '../settle/endings.ts';
 import type { Batches } from './batches.ts';
@@ -15,7 +16,7 @@ export interface DemandOptions {
   readonly beginnings: Beginnings;
   readonly batches: Batches;
   readonly waiting: Waiting;
-  readonly running: ReadonlySet<Attempt>;
+  readonly running: Bag<'placeRunning', Attempt>;
   readonly endings: Endings;
 }
 

@@ -78,6 +78,10 @@ export class Attempt {
   recording: 'claimed' | 'recording' | 'recorded' | undefined;
   /** Whether the one behind it in its group was let go on at the end of its handler. */
   wentOn = false;
+  /** Its place among those that run. */
+  placeRunning = -1;
+  /** Its place among those whose outcome is being written. */
+  placeUnsettled = -1;
   /** Since when it has waited for a slot of its own, by the monotonic clock. */
   waitsSinceMs = Number.POSITIVE_INFINITY;
   /** The call that it shares with others, if its handler is a batch handler. */

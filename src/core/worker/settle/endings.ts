@@ -2,6 +2,7 @@ import type { Outcome } from '../../job/outcome.ts';
 import { allowManyListeners } from '../../runtime.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import { Bag } from '../base/bag.ts';
 import type { Attempt, AttemptEnvironment } from '../run/attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
@@ -22,7 +23,7 @@ export class Endings {
   readonly #conclude: ConcludeOptions;
   readonly #leaving = new AbortController();
   readonly #leftovers = new Leftovers();
-  readonly #unsettled = new Set<Attempt>();
+  readonly #unsettled = new Bag<'placeUnsettled', Attempt>('placeUnsettled');
   readonly #onGivenBack: () => void;
 
   constructor(

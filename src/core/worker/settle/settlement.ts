@@ -1,4 +1,5 @@
 import type { Finish, Park, Reschedule, Transition } from '../../job/transition.ts';
+import { Bag } from '../base/bag.ts';
 
 /** A transition that is to be written for a held job. */
 export interface Settlement<TTransition extends Transition = Transition> {
@@ -86,8 +87,7 @@ export class PendingSettlement<TTransition extends Transition = Transition>
  * a promise: one of them may stop the worker, and must not do so while a batch is answered by half.
  */
 export class OpenSettlements {
-  /** In no order. A set of thousands that come and go is rebuilt all the time. */
-  readonly #open: PendingSettlement[] = [];
+  readonly #open = new Bag<'place', PendingSettlement>('place');
   #untold: PendingSettlement[] = [];
 
   get all(): readonly PendingSettlement[] {
@@ -95,17 +95,12 @@ export class OpenSettlements {
   }
 
   add(settlement: PendingSettlement): void {
-    settlement.place = this.#open.push(settlement) - 1;
+    this.#open.add(settlement);
   }
 
   /** It has its answer. */
   close(settlement: PendingSettlement): void {
-    const { place } = settlement;
-    const last = this.#open[place] === settlement ? this.#open.pop() : undefined;
-    if (last !== undefined && last !== settlement) {
-      this.#open[place] = last;
-      last.place = place;
-    }
+    this.#open.delete(settlement);
     if (this.#untold.push(settlement) === 1) queueMicrotask(() => this.#tell());
   }
 

@@ -4,6 +4,7 @@ import {
   type ClaimedJob,
   claimedColumns,
   claimedRows,
+  forgetRows,
   toClaimedJobs,
 } from '../../../core/sql/claimed-job.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
@@ -47,12 +48,13 @@ export async function claimGroupedJobs(
 ): Promise<GroupClaimResult> {
   const rows = await queryLimitRows(db, tables, claimGroupedJobsQuery(tables, claim));
   await faultPoint('claim: answered');
-  const [first] = rows;
+  const more = rows[0]?.more === true;
   const taken = rows.filter(({ id }) => id !== null).sort((a, b) => Number(a.rank) - Number(b.rank));
   const jobs = toClaimedJobs(tables.queueJobs, taken, claim.queue).map((job, at) =>
     Object.assign(job, { group: String(taken[at]?.group_key) }),
   );
-  return { jobs, more: first?.more === true };
+  forgetRows(rows);
+  return { jobs, more };
 }
 
 /**
