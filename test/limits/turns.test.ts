@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createQueue, createWorker, defineJob, handle, limitsIn, unvalidated } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
 import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
+import { takeLease } from '../../src/features/limits/queries/take-lease.ts';
 import { successorsIn } from '../../src/features/limits/worker/successors.ts';
+import { clearTables, limitTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -13,6 +16,10 @@ const queue = createQueue({ limits: limitsIn(control, { few: { concurrency: 2 } 
 const few = defineJob('few', { payload: unvalidated<null>(), queue: 'few' });
 
 beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_usage`;
+});
 
 test('where there are more workers than slots, each that has had its turn tells the next one of its slot', async () => {
   const told: number[] = [];
@@ -46,4 +53,45 @@ test('where there are more workers than slots, each that has had its turn tells 
   expect(rows.map(({ id }) => id).sort()).toEqual([...new Set(told)].sort());
   for (const [name, jobs] of begun) expect.soft([name, jobs > 0]).toEqual([name, true]);
   expect(most).toBe(2);
+});
+
+test('among more than a hundred workers none is told, since each of them would hear each notification', async () => {
+  const told: number[] = [];
+  const listening = await database.client.listen(wakeChannel(queue.tables), (payload) => {
+    told.push(...successorsIn(payload));
+  });
+  onTestFinished(() => listening.unlisten());
+  const wish = { queue: 'few', kind: '', declared: 2, running: 0, wants: 1, era: 0 };
+  const names = Array.from({ length: 101 }, (_, n) => `w${n}`);
+  const ids: number[] = [];
+  for (const name of names)
+    ids.push(await registerWorker(database.db, limitTables, { name, queues: ['few'] }));
+  for (const workerId of ids) await takeLease(database.db, limitTables, { ...wish, workerId, want: 0 });
+  const worker = createWorker(database.db, { queue, handlers: [handle(few, () => sleep(10))] });
+  onTestFinished(() => worker.stop());
+  await queue.enqueueMany(
+    database.db,
+    few,
+    Array.from({ length: 5_000 }, () => ({ payload: null })),
+  );
+  await worker.start();
+  /** Its lease: what it has, and what it wants. */
+  const lease = async () => {
+    const [row] = await database.client<{ leases: Record<string, number[]> }[]>`
+      select leases from queue_usage where queue = 'few'`;
+    const [has = 0, wants = 0] =
+      Object.entries(row?.leases ?? {}).find(([id]) => !ids.includes(Number(id)))?.[1] ?? [];
+    return { has, wants };
+  };
+  await until(async () => (await lease()).has > 0);
+  // After its turn it gives its slot back, although it has more to do.
+  await until(async () => {
+    const { has, wants } = await lease();
+    return has === 0 && wants > 0;
+  });
+  await worker.stop();
+  // Its slots were for those named here; a notification of this one comes after any of them.
+  await database.client.notify(wakeChannel(queue.tables), '\u0002-1');
+  await until(() => told.includes(-1));
+  expect(told).toEqual([-1]);
 });
