@@ -5,6 +5,7 @@ import { queueJobs, queueResults } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const database = useTestDatabase();
 const queue = createQueue();
@@ -270,6 +271,29 @@ describe('runNext', () => {
       attempt: 1,
       errors: [{ name: 'JobTimeoutError' }],
     });
+  });
+
+  describe('a handler that is told of its deadline and returns', () => {
+    // Long enough for the way to its handler, on a busy machine too.
+    const late = defineJob('late', { deadlineMs: 3_000 });
+    const running = (complete: boolean) =>
+      handle<typeof late, Tx>(late, async ({ db, signal, complete: end }) => {
+        await db.insert(effects).values({ n: 1 });
+        if (complete) await end(db);
+        await until(() => signal.aborted);
+        expect(signal.reason).toMatchObject({ name: 'JobDeadlineError' });
+      });
+
+    test.each([false, true])(
+      'has completed its job with what it wrote; by complete: %s',
+      async (complete) => {
+        const { id } = await queue.enqueue(database.db, late);
+        const ran = await runNext(database.db, { queue, handlers: [running(complete)] });
+        expect(await written()).toEqual([1]);
+        expect(ran).toMatchObject({ outcome: 'completed' });
+        expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed' });
+      },
+    );
   });
 
   test('looks in the queues it is given, in their order, and only for its handlers’ kinds', async () => {

@@ -138,7 +138,9 @@ async function runInSavepoint(
     await tx.transaction(async (savepoint) => {
       attempt = attemptIn(savepoint);
       outcome = await executeJob(attempt);
-      if (attempt.reason !== undefined) throw new AbandonedAttempt(attempt, outcome);
+      // A handler that was told of its deadline and has returned is not left behind: it has done its work.
+      if (outcome.type === 'failed' && attempt.reason !== undefined)
+        throw new AbandonedAttempt(attempt, outcome);
       if (attempt.completeRan && outcome.type !== 'failed') {
         const held = await findHeldJobs(tx, tables, attempt.holder, [job]);
         outcome = held.get(job.id) === job.fence ? verdictOn(outcome, attempt.facts) : { type: 'committed' };
