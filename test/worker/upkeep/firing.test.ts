@@ -2,6 +2,7 @@ import type { SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { createQueue, createWorker, defineSchedule, drain, handle } from 'drizzle-queue';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { REQUESTED } from '../../../src/core/sql/wake-channel.ts';
 import { gate } from '../../support/gate.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -107,6 +108,32 @@ test('an interval of other hands without a length is an error, and the others fi
   await until(() => errors.length > 0);
   expect(errors[0]).toMatchObject({ during: "firing the schedule 'a'", error: { name: 'TypeError' } });
 });
+
+test('one that has failed is tried again soon, although its time comes while a look is under way', async () => {
+  const { client } = database;
+  await client`create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'refused'; end $$`;
+  await client`create trigger refuse before insert on queue_jobs for each row execute function refuse()`;
+  const { worker, errors } = await ticking();
+  const fired = nextEvent(worker, 'fired');
+  await queue.schedules.set(database.db, secondly('a'));
+  await until(() => errors.length > 0);
+  // It is tried again after 750 to 1,250 ms.
+  const failedMs = performance.now();
+  await client`drop trigger refuse on queue_jobs`;
+  const [connection] = await database.connect();
+  await connection?.client.begin(async (tx) => {
+    await tx`lock table queue_schedules in access exclusive mode`;
+    // The worker looks, and the look waits for the lock.
+    await client`select pg_notify(${queue.schedules.channel ?? ''}, ${REQUESTED})`;
+    await until(async () => {
+      const [row] = await client`select 1 from pg_locks as l join pg_database as d on d.oid = l.database
+        where d.datname = current_database() and not l.granted`;
+      return row !== undefined && performance.now() - failedMs > 1_300;
+    });
+  });
+  await fired;
+}, 30_000);
 
 test('one that was set is fired by workers of its kind alone', async () => {
   await queue.schedules.set(database.db, secondly('a'));

@@ -139,7 +139,8 @@ export class Firing implements BackgroundPart {
     const passedOver = new Set<string>();
     let sinceMs = performance.now();
     for (;;) {
-      const found = await this.#find(passedOver);
+      const lookedMs = performance.now();
+      const found = await this.#find(passedOver, lookedMs);
       const due = found.filter(({ dueInMs }) => dueInMs <= 0);
       const fired = due.length === 0 ? NONE : await this.#fire(due);
       if (signal?.aborted) return 0;
@@ -155,15 +156,14 @@ export class Firing implements BackgroundPart {
       const next = found.find(({ dueInMs }) => dueInMs > 0)?.dueInMs ?? Number.POSITIVE_INFINITY;
       const { listener } = this.#options;
       const lookMs = jitter(listener.listening ? LISTENING_LOOK_MS : POLLING_LOOK_MS);
-      const againMs = due.length > 0 || passedOver.size > 0 ? AGAIN_MS : this.#nextTryMs();
+      const againMs = due.length > 0 || passedOver.size > 0 ? AGAIN_MS : this.#nextTryMs(lookedMs);
       return Math.max(Math.min(next, lookMs, againMs), 0);
     }
   }
 
-  async #find(passedOver: ReadonlySet<string>): Promise<DueSchedule[]> {
+  async #find(passedOver: ReadonlySet<string>, lookedMs: number): Promise<DueSchedule[]> {
     const { db, tables, declared, kinds } = this.#options;
-    const nowMs = performance.now();
-    const failed = [...this.#failed].flatMap(([name, { againMs }]) => (againMs > nowMs ? [name] : []));
+    const failed = [...this.#failed].flatMap(([name, { againMs }]) => (againMs > lookedMs ? [name] : []));
     return await findDueSchedules(db, tables, {
       declared: declared.map(({ name }) => name),
       kinds,
@@ -236,10 +236,10 @@ export class Firing implements BackgroundPart {
     this.#options.events.emit('error', { error, during: `firing the schedule '${name}'` });
   }
 
-  /** How many milliseconds until a failed one is tried again. */
-  #nextTryMs(): number {
-    const nowMs = performance.now();
-    const waits = [...this.#failed.values()].map(({ againMs }) => againMs - nowMs);
-    return Math.min(...waits.filter((ms) => ms > 0));
+  /** How many milliseconds until a failed one is tried again that a look at `lookedMs` has left out. */
+  #nextTryMs(lookedMs: number): number {
+    const times = [...this.#failed.values()].map(({ againMs }) => againMs);
+    // Its time may have come while the look was under way, which has left it out all the same.
+    return Math.min(...times.filter((againMs) => againMs > lookedMs)) - performance.now();
   }
 }
