@@ -175,6 +175,18 @@ describe('an end notice', () => {
     expect(await queue.find(database.db, plain)).toMatchObject({ state: 'completed', metadata: {} });
   });
 
+  test('is sent as well for an end that runNext writes after it has rolled everything back', async () => {
+    const heard = await notices();
+    const hanging = defineJob('hanging', { queue: 'q', timeoutMs: 50, maxAttempts: 1 });
+    const { id } = await queue.enqueue(database.db, hanging, undefined, { awaited: true });
+    const handlers = [handle(hanging, () => new Promise<void>(() => {}))];
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'failed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded' });
+    await notifyOfEnds(database.db, tables, [0]);
+    await until(() => heard.includes(0));
+    expect(heard).toEqual([id, 0]);
+  });
+
   test('travels in the metadata, beside the own', async () => {
     const { id } = await queue.enqueue(database.db, resize, 1, { awaited: true, metadata: { tenant: 7 } });
     const record = await queue.find(database.db, id);

@@ -80,9 +80,7 @@ export async function runInTransaction(
       await faultPoint('runNext: ran');
       const transition = outcome.type === 'committed' ? undefined : transitionOf(attempt, outcome);
       if (transition !== undefined) await write(tx, tables, attempt, transition);
-      // Heard at the commit.
-      if (isAwaited(job.metadata) && (transition === undefined || transition.type === 'finish'))
-        await notifyOfEnds(tx, tables, [job.id]);
+      if (transition === undefined || transition.type === 'finish') await notify(tx, tables, job);
       return toRanJob(attempt, outcome);
     });
   } catch (error) {
@@ -191,8 +189,15 @@ async function writeAnew(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     if (!(await reclaimJob(tx, tables, attempt.job))) return;
-    await write(tx, tables, attempt, transitionOf(attempt, outcome));
+    const transition = transitionOf(attempt, outcome);
+    await write(tx, tables, attempt, transition);
+    if (transition.type === 'finish') await notify(tx, tables, attempt.job);
   });
+}
+
+/** Those who wait for the job hear of its end at the commit. */
+async function notify(tx: Transaction, tables: QueueTables, { id, metadata }: ClaimedJob): Promise<void> {
+  if (isAwaited(metadata)) await notifyOfEnds(tx, tables, [id]);
 }
 
 /** A check that a transaction is this one: on another connection `complete` would wait for its lock. */
