@@ -36,6 +36,9 @@ export const OTHERS_NOTIFY = '\u0001';
 /** The payload of a cancel or a pause; no queue has this name. Each worker looks whether it is meant. */
 export const REQUESTED = '';
 
+/** The payload that says that workers were declared gone. A queue of this name would look in vain as well. */
+export const WORKERS_GONE = '\u0003';
+
 /** FNV-1a of the UTF-8 bytes as 16 hex digits, not cryptographic: not every runtime has `node:crypto`. */
 function hash64(text: string): string {
   let hash = 0xcbf29ce484222325n;

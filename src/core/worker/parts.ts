@@ -4,7 +4,7 @@ import type { InContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database } from '../sql/executor.ts';
 import { isDistributed } from '../sql/statement-context.ts';
-import { REQUESTED } from '../sql/wake-channel.ts';
+import { REQUESTED, WORKERS_GONE } from '../sql/wake-channel.ts';
 import { Retries } from '../time/retries.ts';
 import type { BackgroundInWorker } from './background-feature.ts';
 import type { BackgroundPart } from './base/background.ts';
@@ -136,6 +136,10 @@ export class WorkerParts {
       this.requests.wake();
       for (const part of this.features) part.look?.();
       this.limits?.look();
+    }
+    // Without groups the next sweep finds their jobs, within seconds.
+    if (queue === WORKERS_GONE) {
+      for (const loop of this.loops) if (loop.groups !== undefined) loop.sweepSoon();
     }
     const loop = queue === undefined ? undefined : this.#loopsByQueue.get(queue);
     if (queue === undefined) this.#watch.look();

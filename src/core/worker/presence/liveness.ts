@@ -1,12 +1,14 @@
 import type { ProvenConnection } from '../../drivers/channel.ts';
 import { beatWorker } from '../../queries/presence/beat-worker.ts';
 import { checkWorkers } from '../../queries/presence/check-workers.ts';
+import { notifyWorkers } from '../../queries/presence/notify-workers.ts';
 import { type RemovedWorker, removeGoneWorkers } from '../../queries/presence/remove-gone-workers.ts';
 import { removeWorker } from '../../queries/presence/remove-worker.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import { isRefusal } from '../../sql/is-loss.ts';
+import { WORKERS_GONE } from '../../sql/wake-channel.ts';
 import type { GoneLimits } from '../../sql/why-gone.ts';
 import { Condition } from '../../time/condition.ts';
 import type { Deadline, Deadlines } from '../../time/deadlines.ts';
@@ -282,7 +284,11 @@ export class Liveness implements BackgroundPart {
     this.#nextCheckMs = nowMs + Math.min(checkEveryMs(check.workers), this.#suspicion.inMs(nowMs));
     if (condemned.length === 0) return;
     await faultPoint('liveness: checked');
-    this.#announce(await removeGoneWorkers(runner, tables, condemned, this.#limits));
+    const removed = await removeGoneWorkers(runner, tables, condemned, this.#limits);
+    if (removed.length === 0) return;
+    this.#announce(removed);
+    // They may have served other queues than this one does.
+    await notifyWorkers(runner, tables, WORKERS_GONE);
   }
 
   /** It was declared gone: what it has lost must be known before anything begins. */
@@ -330,7 +336,7 @@ export class Liveness implements BackgroundPart {
   }
 
   #announce(removed: readonly RemovedWorker[]): void {
-    if (removed.length > 0) this.#options.onOthersGone();
+    this.#options.onOthersGone();
     for (const { id, name } of removed) this.#options.events.emit('gone', { workerId: id, name });
   }
 }

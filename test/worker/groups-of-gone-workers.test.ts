@@ -1,0 +1,48 @@
+import { createQueue, createWorker, defineJob, handle, limitsIn, unvalidated } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { addWorkers, claimGroups } from '../queries/support/groups.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { nextEvent } from './next-event.ts';
+
+const database = useTestDatabase({ max: 10 });
+beforeAll(() => addControlTables(database));
+
+test('a job of a group begins soon after its worker was declared gone by one of other queues', async () => {
+  const { db, client } = database;
+  const queue = createQueue({ limits: limitsIn(control, { q: { groups: { concurrency: 1 } } }) });
+  const k = defineJob('k', { payload: unvalidated<string>(), queue: 'q', group: (group) => group });
+  const begun: number[] = [];
+  // It declares none gone as long as this test takes.
+  const heir = createWorker(db, {
+    queue,
+    handlers: [handle(k, ({ job }) => void begun.push(job.id))],
+    reconnectMs: 60_000,
+  });
+  const stranger = createWorker(db, {
+    queue: createQueue(),
+    handlers: [handle(defineJob('other', { queue: 'other' }), () => undefined)],
+    reconnectMs: 1_000,
+  });
+  onTestFinished(async () => void (await Promise.all([heir.stop(), stranger.stop()])));
+  await Promise.all([heir.start(), stranger.start()]);
+  await queue.enqueue(db, k, 'first');
+  await until(() => begun.length === 1);
+
+  const paused = nextEvent(heir, 'paused');
+  await queue.pause(db, 'q');
+  await paused;
+  const [dead = 0] = await addWorkers(client);
+  const { id } = await queue.enqueue(db, k, 'taken over');
+  expect((await claimGroups(db, dead)).jobs).toMatchObject([{ id }]);
+  const resumed = nextEvent(heir, 'resumed');
+  await queue.resume(db, 'q');
+  await resumed;
+  const gone = nextEvent(stranger, 'gone');
+  // The lock of its session is free.
+  await client`update queue_workers set session = 1 where id = ${dead}`;
+  await gone;
+  await until(() => begun.includes(id), { timeoutMs: 10_000 });
+}, 60_000);
