@@ -99,6 +99,20 @@ test('a transaction that has locked hundreds holds up no other', async () => {
   }
 }, 60_000);
 
+test('a transaction that has changed a declared schedule holds up no other declaration', async () => {
+  await queue.schedules.set(database.db, yearly('a'));
+  const [connection] = await database.connect();
+  await connection?.db.transaction(async (tx) => {
+    await queue.schedules.pause(tx, 'a');
+    const { worker, errors } = await ticking([yearly('a'), secondly('b')]);
+    await nextEvent(worker, 'fired', ({ schedule }) => schedule === 'b');
+    expect(await rowOf('a')).toMatchObject({ declared_by: null, paused_at: null });
+    expect(errors).toEqual([]);
+  });
+  await until(async () => (await rowOf('a'))?.declared_by !== null);
+  expect((await rowOf('a'))?.paused_at).not.toBeNull();
+}, 30_000);
+
 test('an interval of other hands without a length is an error, and the others fire', async () => {
   await queue.schedules.set(database.db, secondly('a'));
   await queue.schedules.set(database.db, secondly('b'));

@@ -106,7 +106,7 @@ export class Firing implements BackgroundPart {
     const nowMs = performance.now();
     let restMs = await this.#fireAll(signal);
     if (this.#options.declared.length > 0 && nowMs >= this.#declareMs) {
-      const declared = await this.#declare();
+      const declared = await this.#declare(this.#options.declared, signal);
       this.#declareMs = nowMs + (declared ? jitter(DECLARE_MS) : DECLARE_AGAIN_MS);
       restMs = await this.#fireAll(signal);
     }
@@ -117,13 +117,23 @@ export class Firing implements BackgroundPart {
     return this.#options.declared.length === 0 ? restMs : Math.min(restMs, this.#declareMs - nowMs);
   }
 
-  async #declare(): Promise<boolean> {
-    const { db, tables, workerId, declared, events } = this.#options;
+  /** Writes declarations in one statement, or one by one if that fails. Returns whether it wrote them all. */
+  async #declare(schedules: readonly NewSchedule[], signal?: AbortSignal): Promise<boolean> {
+    const { db, tables, workerId, events } = this.#options;
     try {
-      return await declareSchedules(db, tables, { workerId, schedules: declared });
+      return await declareSchedules(db, tables, { workerId, schedules });
     } catch (error) {
-      if (isAboutLocks(error)) return false;
-      events.emit('error', { error, during: 'declaring schedules' });
+      const isAboutRows = !isAboutTheServer(error) && !isAboutAccess(error);
+      if (isAboutRows && schedules.length > 1) {
+        // One that is locked or refused must not hold up the others.
+        let all = true;
+        for (const schedule of schedules) {
+          if (signal?.aborted) return false;
+          all = (await this.#declare([schedule])) && all;
+        }
+        return all;
+      }
+      if (!isAboutLocks(error)) events.emit('error', { error, during: 'declaring schedules' });
       return false;
     }
   }
