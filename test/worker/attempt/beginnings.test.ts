@@ -1,11 +1,12 @@
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
-import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, type MockInstance, onTestFinished, test, vi } from 'vitest';
 import type { ClaimedJob } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { registerWorker } from '../../../src/core/queries/presence/register-worker.ts';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { Patience } from '../../../src/core/worker/begin/patience.ts';
 import { mostTogether } from '../../../src/core/worker/begin/precious-attempt.ts';
 import { clearTables, tables } from '../../queries/support/jobs.ts';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -114,6 +115,34 @@ describe('a worker whose jobs are on their last attempt', () => {
       expect(uncalled).toBeLessThanOrEqual(most);
     },
   );
+
+  test('waits for none that have begun with a later claim', async () => {
+    // What stands still for half a second would be given back.
+    vi.spyOn(Patience.prototype, 'watch').mockImplementation(() => {});
+    let called = 0;
+    const worker = createWorker(database.db, { queue, handlers: [handle(once, () => void called++)] });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    await enqueueJobs(10);
+    await until(() => called === 10);
+    const answer = gate();
+    onTestFinished(() => answer.open());
+    let isRecorded = false;
+    atFaultPoints(async (point) => {
+      if (point !== 'begin: written' || isRecorded) return;
+      isRecorded = true;
+      await answer.opened;
+    });
+    // A hundred of them begin with their claim, and a few are recorded after it.
+    await enqueueJobs(150);
+    await until(() => isRecorded);
+    await enqueueJobs(50);
+    await until(
+      async () => (await database.client`select from queue_jobs where worker_id is null`).length === 0,
+    );
+    answer.open();
+    await until(() => called === 210);
+  });
 
   test('begins more and more together whose one other attempt died, as long as they end well', async () => {
     await enqueueJobs(JOBS);

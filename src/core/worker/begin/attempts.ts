@@ -255,7 +255,8 @@ export class Attempts {
     if (ended) this.#announceChange();
     if (this.#waiting.ahead.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
-    if (!this.#beginnings.hasUnrecorded || !this.#beginnings.isDue(this.#demand.soon)) return;
+    if (!this.#beginnings.hasUnrecorded) return;
+    if (!this.#beginnings.isDue(this.#waiting.ahead, this.#demand.soon)) return;
     if (isKnown) void this.#recordBeginnings();
     else onNextTurn(() => void this.#recordBeginnings());
   }

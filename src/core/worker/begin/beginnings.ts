@@ -137,10 +137,11 @@ export class Beginnings {
   }
 
   /** Whether there is something to record now, when `soon` of those that wait will be called soon. */
-  isDue(soon: number): boolean {
+  isDue(waiting: readonly Attempt[], soon: number): boolean {
     if (this.#unrecorded === 0 || this.#isRecording || this.#standsApart) return false;
     // Refilled when half empty, so that a statement is worth its round trip.
-    return this.#recorded <= this.#ahead(soon) / 2;
+    const ahead = this.#ahead(soon);
+    return this.#recorded <= ahead / 2 || recordedAmong(waiting, ahead) <= ahead / 2;
   }
 
   /**
@@ -152,7 +153,7 @@ export class Beginnings {
     soon: number,
     isHurried: boolean,
   ): Promise<RecordResult | undefined> {
-    if (!this.isDue(soon)) return undefined;
+    if (!this.isDue(waiting, soon)) return undefined;
     const group = this.#nextGroup(waiting, this.#ahead(soon));
     if (group.length === 0) return undefined;
     this.#isRecording = true;
@@ -184,7 +185,6 @@ export class Beginnings {
       if (attempt === undefined) break;
       const survivors = this.#survivors.get(attempt.job.kind);
       if (attempt.recording === 'claimed') {
-        if (this.#recorded + group.length >= ahead) break;
         const most = Math.min(this.#most, survivors === undefined ? 1 : mostTogether(attempt.job, survivors));
         if (this.#recorded + group.length >= most) break;
         this.#most = most;
@@ -244,4 +244,11 @@ export class Beginnings {
     this.#recorded++;
     this.#unrecorded--;
   }
+}
+
+/** How many of the first ones are recorded. What is recorded behind them keeps none of them waiting. */
+function recordedAmong(waiting: readonly Attempt[], first: number): number {
+  let recorded = 0;
+  for (let at = 0; at < first; at++) if (waiting[at]?.recording === 'recorded') recorded++;
+  return recorded;
 }
