@@ -256,14 +256,14 @@ export class Attempts {
     if (this.#waiting.ahead.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
     if (!this.#beginnings.hasUnrecorded) return;
-    if (!this.#beginnings.isDue(this.#waiting.ahead, this.#demand.soon)) return;
+    if (!this.#beginnings.isDue(this.#waiting.unhindered, this.#demand.soon)) return;
     if (isKnown) void this.#recordBeginnings();
     else onNextTurn(() => void this.#recordBeginnings());
   }
 
   async #recordBeginnings(): Promise<void> {
     const { isHurried } = this.#prefetch;
-    const result = await this.#beginnings.record(this.#waiting.ahead, this.#demand.soon, isHurried);
+    const result = await this.#beginnings.record(this.#waiting.unhindered, this.#demand.soon, isHurried);
     if (result === undefined) return;
     const { lost, locked, refused } = result;
     // Each of these reads all that wait, which may be thousands.

@@ -37,7 +37,7 @@ export class Demand {
     if (endings.size >= MAX_UNSETTLED || beginnings.isFailing) return 0;
     const slots = this.#slots;
     const ahead = prefetch.size(slots, batches.jobsPerSlot);
-    const here = waiting.ahead.length - (gate?.heldUp ?? 0);
+    const here = waiting.unhindered.length;
     // Refilled when half empty, so that a claim is worth its round trip.
     if (here > ahead / 2) return 0;
     const free = this.#freeOf(slots);

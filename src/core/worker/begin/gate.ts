@@ -38,8 +38,8 @@ export interface Gate {
   readonly countsCosts: boolean;
   /** For how many handlers of the queue there may soon be room. */
   readonly slots: number;
-  /** How many waiting jobs do not hold up jobs of other kinds: they wait for something of their own kind. */
-  readonly heldUp: number;
+  /** The kinds whose waiting jobs do not hold up others: they wait for something of their own kind. */
+  readonly heldUp: ReadonlySet<string>;
   /** How many more jobs of the queue to claim at most. */
   readonly mostMore: number;
   /** The same for one of its {@link Gate.kinds}, and how many jobs of it are here already. */

@@ -27,6 +27,13 @@ export class Waiting {
     return this.#ahead;
   }
 
+  /** Those of them that do not wait for a slot or a start of their own kind, and hold up others. */
+  get unhindered(): readonly Attempt[] {
+    const heldUp = this.#options.gate?.heldUp;
+    if (heldUp === undefined || heldUp.size === 0) return this.#ahead;
+    return this.#ahead.filter(({ job }) => !heldUp.has(job.kind));
+  }
+
   /** Those that may be given back now: not what stands behind another. */
   get all(): readonly Attempt[] {
     return [...this.#ahead, ...this.#options.batches.waiting];

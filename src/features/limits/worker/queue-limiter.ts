@@ -19,6 +19,7 @@ export interface QueueLimiterOptions {
 const OTHERS = undefined;
 /** The weight of one job in the average: it follows the last twenty or so. */
 const WEIGHT = 0.05;
+const NO_KINDS: ReadonlySet<string> = new Set();
 const NOTHING: AttemptsAtGate = {
   waiting: [],
   gathering: [],
@@ -158,14 +159,14 @@ export class QueueLimiter implements Gate {
     return Math.min(concurrency, lease.room);
   }
 
-  /** How many wait for a slot or a start of their kind, so they do not hold up jobs of other kinds. */
-  get heldUp(): number {
+  /** Those whose jobs wait for a slot or a start of their kind, so they do not hold up jobs of others. */
+  get heldUp(): ReadonlySet<string> {
     const { kinds, starts } = this.#options;
-    if (kinds.size === 0) return 0;
+    if (kinds.size === 0) return NO_KINDS;
     const nowMs = performance.now();
     const isHeldUp = (kind: string) =>
       kinds.get(kind)?.mayBegin === false || starts.get(kind)?.isRefused(nowMs) === true;
-    return this.#attempts.waiting.filter(({ job }) => isHeldUp(job.kind)).length;
+    return new Set([...kinds.keys()].filter(isHeldUp));
   }
 
   /** How many more jobs of the queue to claim at most: for so many there may soon be starts. */
