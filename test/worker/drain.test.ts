@@ -1,11 +1,14 @@
 import { createQueue, defineJob, drain, fixedBackoff, handle, snooze, unvalidated } from 'drizzle-queue';
 import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
 const queue = createQueue();
 const work = defineJob('work', { payload: unvalidated<string>(), backoff: fixedBackoff(3_600_000) });
+/** More than a sweep reads at once that finds some. */
+const LOCKED = 3_000;
 
 beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers`;
@@ -40,6 +43,24 @@ describe('drain', () => {
     });
     expect(await database.db.select().from(queueJobs)).toHaveLength(3);
     expect(await database.db.select().from(queueWorkers)).toEqual([]);
+  });
+
+  test('ends beside thousands whose rows are locked, although another job comes meanwhile', async () => {
+    await queue.enqueueMany(database.db, work, new Array(LOCKED).fill({ payload: 'locked' }));
+    const app = await database.client.reserve();
+    onTestFinished(() => app.release());
+    await app`begin`;
+    onTestFinished(async () => void (await app`rollback`));
+    await app`select from queue_jobs for update`;
+    let claims = 0;
+    onTestFinished(() => atFaultPoints());
+    atFaultPoints(async (point) => {
+      // When it has found the others.
+      if (point === 'claim: answered' && ++claims === 10) await queue.enqueue(database.db, work, 'another');
+    });
+    const handlers = [handle(work, () => undefined)];
+    const drained = await drain(database.db, { queue, deadlineMs: 60_000, handlers });
+    expect(drained).toMatchObject({ completed: 1, empty: true });
   });
 
   test('works on what its handlers enqueue meanwhile', async () => {

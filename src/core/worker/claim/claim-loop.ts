@@ -271,8 +271,9 @@ export class ClaimLoop implements IdleQueue {
     const releaseInMs = Math.min(this.holdings.releaseInMs, this.setAside.againInMs(performance.now()));
     if (next === 'claim') return;
     if (next === 'over') await this.#bell.wait(releaseInMs);
-    else if (next === 'sweep') {
+    else if (next === 'sweep' || next === 'sweep on') {
       this.#groupClaims?.seekFreed();
+      if (next === 'sweep') this.lanes.urge();
       if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew, releaseInMs);
     else if (this.#isDrain) await this.#rest(false, next.ms);

@@ -75,7 +75,7 @@ export class Lanes {
     else this.urge();
   }
 
-  /** For a drain: sweeps until enough is found, or to the end; returns whether it got there. */
+  /** For a drain: goes on sweeping until enough is found, or to the end; returns whether it got there. */
   async sweepNow(signal: AbortSignal): Promise<boolean> {
     for (const lane of this.all) if (!(await this.#sweeper.sweepNow(lane, signal))) return false;
     return true;

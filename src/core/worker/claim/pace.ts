@@ -6,6 +6,8 @@ export type Next =
   | 'claim'
   /** Looks for what claims have passed: nothing may be left when it is over. */
   | 'sweep'
+  /** The same, from where it stopped: no job was claimed since. */
+  | 'sweep on'
   /** Nothing is left to do. */
   | 'over'
   /** Waits to be woken: the queue is idle. `anew`: jobs or notifications came since it last was. */
@@ -36,7 +38,9 @@ export class Pace {
   readonly #untilEmpty: boolean;
   readonly #pollIntervalMs: number;
   #eventful = true;
-  /** A whole pass was made and no job was claimed since. */
+  /** A pass has begun and no job was claimed since. */
+  #sweeping = false;
+  /** The same, and it is over. */
   #swept = false;
 
   /** @param untilEmpty whether the loop ends when no job is left, instead of waiting to be woken */
@@ -63,6 +67,7 @@ export class Pace {
     const { told = false, sawEnd = true } = result;
     if (claimed > 0) {
       this.#eventful = true;
+      this.#sweeping = false;
       this.#swept = false;
       this.#hotPolling.note(nowMs, told && sawEnd);
     }
@@ -70,7 +75,10 @@ export class Pace {
     if (among || claimed >= demand || goesOn) return 'claim';
     if (this.#untilEmpty) {
       if (claimed > 0 || !quiet) return { rest: 'ms', ms: this.#pollIntervalMs };
-      return this.#swept ? 'over' : 'sweep';
+      if (this.#swept) return 'over';
+      const next = this.#sweeping ? 'sweep on' : 'sweep';
+      this.#sweeping = true;
+      return next;
     }
     const ms = this.#hotPolling.gapMs(nowMs);
     if (ms !== undefined) return { rest: 'ms', ms };

@@ -124,14 +124,13 @@ export class Sweeper implements BackgroundPart {
     }
   }
 
-  /** For a drain: sweeps one queue until enough is found, or to its end; returns whether it got there. */
+  /** For a drain: goes on until enough is found, or to the end of the queue; returns whether it got there. */
   async sweepNow(queue: SweptQueue, signal: AbortSignal): Promise<boolean> {
-    queue.sweep.urge();
-    while (!signal.aborted && queue.overlooked.size < ENOUGH) {
+    while (!queue.sweep.ended) {
+      if (signal.aborted || queue.overlooked.size >= ENOUGH) return false;
       await this.#sweep([queue], EVERYTHING);
-      if (queue.sweep.ended) return true;
     }
-    return false;
+    return true;
   }
 
   /** What to read now: the queues that are awake, or else the next idle ones. */
