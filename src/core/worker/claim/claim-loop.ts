@@ -102,10 +102,7 @@ export class ClaimLoop implements IdleQueue {
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: this.#isDrain, pollIntervalMs });
     this.attempts = this.#makeAttempts();
-    gate?.serve(this.attempts, () => {
-      this.#changes.signal();
-      if (this.#claims.hasNewRoom) this.wake();
-    });
+    gate?.serve(this.attempts, () => this.#noteRoom());
     this.holdings = this.#makeHoldings();
   }
 
@@ -290,6 +287,12 @@ export class ClaimLoop implements IdleQueue {
     this.#options.watch?.remove(this);
   }
 
+  /** More may be worth a claim: of a kind that the last one has left out, nothing else tells. */
+  #noteRoom(): void {
+    this.#changes.signal();
+    if (this.#claims.hasNewRoom) this.wake();
+  }
+
   /** Looks again after the end of the last job: that may have left one, and if not, the queue is idle. */
   #lookAfterLast(): void {
     if (!this.#atRest || this.#announced || this.attempts.size > 0) return;
@@ -364,7 +367,7 @@ export class ClaimLoop implements IdleQueue {
       holder,
       settler: new Settler({ ...this.#options, ...environment, db: settleRunner, holder }),
       onChange: () => {
-        this.#changes.signal();
+        this.#noteRoom();
         this.#lookAfterLast();
         // The end of a job may let another one of its group begin.
         if (groups !== undefined) this.wake();
