@@ -37,6 +37,8 @@ export class QueueLimiter implements Gate {
   readonly #ofQueue: Starts | undefined;
   /** The rates that jobs of a kind are under, as far as they were asked for. */
   readonly #byKind = new Map<string, readonly Starts[]>();
+  /** Of which rates a job that had a slot lacked starts, which were not asked for since. */
+  readonly #lacked = new Set<Starts>();
   #attempts = NOTHING;
   #meanCost = 1;
   #onRoom: () => void = () => undefined;
@@ -92,7 +94,10 @@ export class QueueLimiter implements Gate {
     for (const starts of this.#startsOf(jobs)) {
       const cost = costOf(starts, jobs);
       if (starts.available(nowMs) >= cost) continue;
-      if (starts.isWorthAsking(cost, nowMs)) this.#options.onUse(this);
+      if (starts.isWorthAsking(cost, nowMs)) {
+        this.#lacked.add(starts);
+        this.#options.onUse(this);
+      }
       return starts;
     }
     return undefined;
@@ -233,7 +238,7 @@ export class QueueLimiter implements Gate {
     this.#onRoom();
   }
 
-  /** What jobs cost that could begin now, if there were starts of a rate. */
+  /** What jobs cost that could begin now, or a moment ago, if there were starts of a rate. */
   dueOf(starts: Starts): DueStarts {
     const { waiting, nextBatch, free } = this.#attempts;
     const nowMs = performance.now();
@@ -249,11 +254,14 @@ export class QueueLimiter implements Gate {
       would.set(job.kind, known);
       return known;
     };
-    if (free <= 0) return due;
+    // Its slot may have gone to a job of another kind, as the next one would: then it asks for that one.
+    const lacked = this.#lacked.delete(starts);
+    if (free <= 0 && !lacked) return due;
     const [inBatch] = nextBatch;
     if (inBatch !== undefined && wouldBegin(inBatch)) note(this.#together(nextBatch));
     // What waits was claimed because it will begin soon.
     for (const { job } of waiting) if (wouldBegin(job)) note([job]);
+    if (free <= 0) due.all = due.first;
     return due;
   }
 

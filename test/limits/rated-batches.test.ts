@@ -1,0 +1,42 @@
+import { createQueue, createWorker, defineJob, handle, handleBatch, limitsIn } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const RATED = 40;
+const OTHERS = 3_000;
+
+const database = useTestDatabase({ max: 8 });
+const rate = { limit: 10, perMs: 500 };
+const queue = createQueue({ limits: limitsIn(control, { q: { kinds: { rated: { rate } } } }) });
+const rated = defineJob('rated', { queue: 'q' });
+const other = defineJob('other', { queue: 'q' });
+
+beforeAll(() => addControlTables(database));
+
+test('batches of a kind with a rate begin where jobs of another kind take each slot that is free', async () => {
+  const ran = { rated: 0, other: 0 };
+  const worker = createWorker(database.db, {
+    queue,
+    queues: { q: { concurrency: 5 } },
+    handlers: [
+      handleBatch(rated, { maxSize: 5, maxWaitMs: 10 }, async (jobs) => {
+        ran.rated += jobs.length;
+      }),
+      handle(other, async () => {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        ran.other++;
+      }),
+    ],
+  });
+  onTestFinished(() => worker.stop());
+  await queue.enqueueMany(database.db, other, new Array(OTHERS).fill({}));
+  await worker.start();
+  await until(() => ran.other > 100);
+  // Those that are due first.
+  await queue.enqueueMany(database.db, rated, new Array(RATED).fill({ priority: 0 }));
+  await until(() => ran.rated === RATED || ran.other === OTHERS);
+  expect(ran.rated).toBe(RATED);
+});
