@@ -280,8 +280,10 @@ export class Attempts {
   #losePatience(sinceMs: number): void {
     const ahead = this.#waiting.sinceMs <= sinceMs ? this.#waiting.ahead : [];
     const gathered = this.#batches.waitsSinceMs <= sinceMs ? this.#batches.waiting : [];
-    this.#prefetch.distrust();
-    this.#giveBack(this.#waiting.take([...ahead, ...gathered]));
+    const taken = this.#waiting.take([...ahead, ...gathered]);
+    // What is being recorded stays, and is looked at again: that it still waits says nothing new.
+    if (taken.length > 0) this.#prefetch.distrust();
+    this.#giveBack(taken);
   }
 
   /** Puts jobs back as they were. */
