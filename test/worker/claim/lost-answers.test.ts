@@ -59,3 +59,14 @@ test('an answer that was given up and comes late, however late, is looked for at
   answers.noteRelease(hourLaterMs);
   expect([answers.suspected, answers.owed]).toEqual([false, false]);
 });
+
+test('what is suspected while jobs are given back is looked for at once after that', () => {
+  const answers = new LostAnswers();
+  answers.suspect();
+  const beganMs = performance.now();
+  answers.suspect();
+  answers.noteRelease(beganMs);
+  expect([answers.suspected, answers.owed, answers.releaseInMs(performance.now())]).toEqual([true, true, 0]);
+  answers.noteRelease(performance.now() + 1);
+  expect([answers.suspected, answers.owed]).toEqual([false, false]);
+});

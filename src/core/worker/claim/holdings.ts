@@ -100,8 +100,13 @@ export class Holdings {
   async #release(): Promise<number> {
     const { db, tables, holder, attempts } = this.#options;
     const mayHaveBegun = this.#endsMayBeLost;
-    const released = await releaseJobs(db, tables, { ...holder, except: attempts.jobs, mayHaveBegun });
+    // Another server may answer while the statement is under way: then they are looked for again.
     this.#endsMayBeLost = false;
-    return released;
+    try {
+      return await releaseJobs(db, tables, { ...holder, except: attempts.jobs, mayHaveBegun });
+    } catch (error) {
+      this.#endsMayBeLost ||= mayHaveBegun;
+      throw error;
+    }
   }
 }

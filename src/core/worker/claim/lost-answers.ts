@@ -14,6 +14,8 @@ export class LostAnswers {
   readonly #onLate: () => void;
   #suspectUntilMs = Number.NEGATIVE_INFINITY;
   #releasedMs = Number.NEGATIVE_INFINITY;
+  /** When it was last said that a release is due at once. */
+  #urgedMs = Number.NEGATIVE_INFINITY;
   /** An answer was lost since the last release. */
   #owed = false;
   /** Until a release that came after all that the server may still do. */
@@ -56,6 +58,7 @@ export class LostAnswers {
 
   /** Jobs may be held for another reason that this worker does not know of: one release is due at once. */
   suspect(): void {
+    this.#urgedMs = performance.now();
     this.#releasedMs = Number.NEGATIVE_INFINITY;
     this.#owed = true;
     this.#suspected = true;
@@ -67,8 +70,9 @@ export class LostAnswers {
     return Math.max(this.#releasedMs + this.#pauseMs - nowMs, 0);
   }
 
-  /** @param nowMs when it began */
+  /** @param nowMs when it began: what came up meanwhile, it may have missed */
   noteRelease(nowMs: number): void {
+    if (this.#urgedMs >= nowMs) return;
     if (!this.#owed) this.#pauseMs *= TIMES_LATER;
     this.#releasedMs = nowMs;
     this.#owed = false;
