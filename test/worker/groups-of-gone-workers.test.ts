@@ -16,7 +16,7 @@ test('a job of a group begins soon after its worker was declared gone by one of 
   const k = defineJob('k', { payload: unvalidated<string>(), queue: 'q', group: (group) => group });
   const begun: number[] = [];
   // It declares none gone as long as this test takes.
-  const heir = createWorker(db, {
+  const survivor = createWorker(db, {
     queue,
     handlers: [handle(k, ({ job }) => void begun.push(job.id))],
     reconnectMs: 60_000,
@@ -26,18 +26,18 @@ test('a job of a group begins soon after its worker was declared gone by one of 
     handlers: [handle(defineJob('other', { queue: 'other' }), () => undefined)],
     reconnectMs: 1_000,
   });
-  onTestFinished(async () => void (await Promise.all([heir.stop(), stranger.stop()])));
-  await Promise.all([heir.start(), stranger.start()]);
+  onTestFinished(async () => void (await Promise.all([survivor.stop(), stranger.stop()])));
+  await Promise.all([survivor.start(), stranger.start()]);
   await queue.enqueue(db, k, 'first');
   await until(() => begun.length === 1);
 
-  const paused = nextEvent(heir, 'paused');
+  const paused = nextEvent(survivor, 'paused');
   await queue.pause(db, 'q');
   await paused;
   const [dead = 0] = await addWorkers(client);
   const { id } = await queue.enqueue(db, k, 'taken over');
   expect((await claimGroups(db, dead)).jobs).toMatchObject([{ id }]);
-  const resumed = nextEvent(heir, 'resumed');
+  const resumed = nextEvent(survivor, 'resumed');
   await queue.resume(db, 'q');
   await resumed;
   const gone = nextEvent(stranger, 'gone');

@@ -8,19 +8,24 @@ import { ownNames, ownRecord, selectOwn } from './own-values.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { membersIn } from './statement-context.ts';
 
-/** A job that this worker holds. The values of the app's own columns stand beside these. */
-export interface ClaimedJob {
+/**
+ * A job that this worker holds. The values of the app's own columns stand beside these.
+ *
+ * A class, since thousands wait at once: V8 makes the objects of a literal that often live as long in the old
+ * generation, with all that they refer to.
+ */
+export class ClaimedJob {
   readonly id: number;
   readonly queue: string;
   readonly kind: string;
   /** Only in a queue whose jobs are in groups; a handler sees none where the job has none of its own. */
-  readonly group?: string;
+  declare readonly group?: string;
   /** What it counts for in rates; only in a queue that has some. */
-  readonly cost?: number;
+  declare readonly cost?: number;
   /** The batch of which it is a member; only in a queue with workflows, and only of a member. */
-  readonly batchId?: number;
+  declare readonly batchId?: number;
   /** For how many batches it waited; only in a queue with workflows, and only of a job that did. */
-  readonly blockers?: number;
+  declare readonly blockers?: number;
   /** As stored: not validated yet. */
   readonly payload: unknown;
   /**
@@ -44,6 +49,31 @@ export interface ClaimedJob {
   readonly claimedAt: Date;
   /** Why its end was asked for while an earlier attempt ran: then it must not run. Usually `null`. */
   readonly cancelReason: string | null;
+
+  constructor(row: RawRow, queue: string, claimedAt: Date) {
+    this.id = Number(row.id);
+    this.queue = queue;
+    this.kind = String(row.kind);
+    this.payload = row.payload;
+    this.payloadBytes = Number(row.payload_bytes);
+    this.priority = Number(row.priority);
+    this.runAt = dateOf(row.run_at);
+    this.attempt = Number(row.attempt);
+    this.maxAttempts = Number(row.max_attempts);
+    this.begun = row.begun === true;
+    this.fence = Number(row.fence);
+    this.uniqueKey = row.unique_key === null ? null : String(row.unique_key);
+    // Only this library writes the two jsonb columns, in these shapes; empty ones travel as null.
+    this.errors = (row.errors ?? []) as AttemptError[];
+    this.metadata = (row.metadata ?? {}) as Record<string, unknown>;
+    this.createdAt = row.created_at === row.run_at ? this.runAt : dateOf(row.created_at);
+    this.claimedAt = claimedAt;
+    this.cancelReason = row.cancel_reason === null ? null : String(row.cancel_reason);
+    // Null stands for 1; absent where the queue has no rates.
+    if (row.weight !== undefined) this.cost = Number(row.weight ?? 1);
+    if (row.batch_id !== undefined && row.batch_id !== null) this.batchId = Number(row.batch_id);
+    if (row.blockers !== undefined && row.blockers !== null) this.blockers = Number(row.blockers);
+  }
 }
 
 const COLUMNS =
@@ -115,57 +145,6 @@ function toClaimedJob(
   claimedAt: Date,
 ): ClaimedJob {
   const own = ownColumnsOf(queueJobs);
-  const job: Mutable<ClaimedJob> = new PlainJob(row, queue, claimedAt);
-  // Null stands for 1; absent where the queue has no rates.
-  if (row.weight !== undefined) job.cost = Number(row.weight ?? 1);
-  if (row.batch_id !== undefined && row.batch_id !== null) job.batchId = Number(row.batch_id);
-  if (row.blockers !== undefined && row.blockers !== null) job.blockers = Number(row.blockers);
+  const job = new ClaimedJob(row, queue, claimedAt);
   return own.length === 0 ? job : Object.assign(job, ownRecord(own, row));
-}
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/**
- * What every claimed job has. A class, since thousands wait at once: V8 makes the objects of a literal that
- * often live as long in the old generation, with all that they refer to.
- */
-class PlainJob implements ClaimedJob {
-  readonly id: number;
-  readonly queue: string;
-  readonly kind: string;
-  readonly payload: unknown;
-  readonly payloadBytes: number;
-  readonly priority: number;
-  readonly runAt: Date;
-  readonly attempt: number;
-  readonly maxAttempts: number;
-  readonly begun: boolean;
-  readonly fence: number;
-  readonly uniqueKey: string | null;
-  readonly errors: readonly AttemptError[];
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly createdAt: Date;
-  readonly claimedAt: Date;
-  readonly cancelReason: string | null;
-
-  constructor(row: RawRow, queue: string, claimedAt: Date) {
-    this.id = Number(row.id);
-    this.queue = queue;
-    this.kind = String(row.kind);
-    this.payload = row.payload;
-    this.payloadBytes = Number(row.payload_bytes);
-    this.priority = Number(row.priority);
-    this.runAt = dateOf(row.run_at);
-    this.attempt = Number(row.attempt);
-    this.maxAttempts = Number(row.max_attempts);
-    this.begun = row.begun === true;
-    this.fence = Number(row.fence);
-    this.uniqueKey = row.unique_key === null ? null : String(row.unique_key);
-    // Only this library writes the two jsonb columns, in these shapes; empty ones travel as null.
-    this.errors = (row.errors ?? []) as AttemptError[];
-    this.metadata = (row.metadata ?? {}) as Record<string, unknown>;
-    this.createdAt = row.created_at === row.run_at ? this.runAt : dateOf(row.created_at);
-    this.claimedAt = claimedAt;
-    this.cancelReason = row.cancel_reason === null ? null : String(row.cancel_reason);
-  }
 }
