@@ -1,10 +1,11 @@
-import { type Placeholder, type SQL, sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Beginners, beginsLater, claimedAt, NEXT_ATTEMPT, risksOf } from './claim-beginning.ts';
 import { type Band, isWhole } from './claim-order.ts';
 import { claimedColumns, claimedRows } from './claimed-job.ts';
 import { arrayText } from './fence.ts';
 import { handOver } from './hold-end.ts';
+import type { Place } from './kept-statement.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { planAnew } from './plan-anew.ts';
 import { isNotAmong, servedKindOf } from './served-kind.ts';
@@ -74,7 +75,7 @@ export interface ClaimValues {
   readonly provenKinds: string;
 }
 
-type ClaimPlace = (name: keyof ClaimValues) => Placeholder;
+type ClaimPlace = Place<ClaimValues>;
 
 export function shapeOf(claim: Claim): ClaimShape {
   const { kinds, bands, ids, without, beginning, fromGoneWorkers } = claim;

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Valued } from './kept-statement.ts';
 
 /** Whose jobs a statement is about, and in which queue. */
 export interface Holder {
@@ -24,7 +25,7 @@ export function stillHeld({ queue, workerId }: Holder): SQL {
 }
 
 /** {@link stillHeld} of one job, by its primary key. */
-export function isStillHeld({ queue, workerId }: Holder, { id, fence }: HeldJob): SQL {
+export function isStillHeld({ queue, workerId }: Valued<Holder>, { id, fence }: Valued<HeldJob>): SQL {
   return sql`j.queue = ${queue} and j.id = ${id}::int8
         and j.worker_id is not distinct from ${workerId}::int8 and j.fence = ${fence}::int8`;
 }

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Holder } from './fence.ts';
+import type { Valued } from './kept-statement.ts';
 import type { EndsAs } from './member-extension.ts';
 import { groupsIn, membersIn } from './statement-context.ts';
 
@@ -111,7 +112,11 @@ export function handOver(tables: QueueTables, statement: HandOver): SQL {
  *
  * @param from where the ids are: nothing, or ` from …`
  */
-export function handlersGoOn({ workerId }: Holder, id: SQL, from = sql``): SQL | undefined {
+export function handlersGoOn(
+  { workerId }: Pick<Valued<Holder>, 'workerId'>,
+  id: SQL,
+  from = sql``,
+): SQL | undefined {
   if (workerId === null) return undefined;
   return sql`select ${id} as id, 'infinity'::timestamptz as until, ${workerId}::int8 as worker_id${from}`;
 }

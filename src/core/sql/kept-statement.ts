@@ -4,6 +4,12 @@ import { PgDialect } from 'drizzle-orm/pg-core';
 /** A value that is known as a statement is made, or the place of one that each execution gives. */
 export type Value<T> = T | Placeholder;
 
+/** The same of each of some values. */
+export type Valued<T> = { readonly [K in keyof T]: Value<T[K]> };
+
+/** Gets the place of a value by its name. */
+export type Place<Values extends object> = (name: keyof Values & string) => Placeholder;
+
 /** In no statement: Postgres takes no NUL byte. */
 const MARK = '\0';
 
@@ -25,8 +31,8 @@ export class KeptStatement<Values extends object> {
   /** What stands between the texts: places, and values that are always the same. */
   readonly #between: readonly unknown[];
 
-  /** @param make gets the place of a value by its name; it must not use anything that may change */
-  constructor(make: (place: (name: keyof Values & string) => Placeholder) => SQL) {
+  /** @param make must not use anything that may change */
+  constructor(make: (place: Place<Values>) => SQL) {
     const { sql: text, params } = dialect.sqlToQuery(make((name) => sql.placeholder(name)));
     const texts = text.split(MARK);
     this.#texts = Object.assign(texts, { raw: texts });

@@ -6,6 +6,7 @@ import { queryRows, type Transaction } from '../../sql/executor.ts';
 import { type HeldJob, type Holder, isStillHeld } from '../../sql/fence.ts';
 import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
+import { KeptStatement, type Place } from '../../sql/kept-statement.ts';
 import { PLAIN_NAME } from '../../sql/plain-name.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 
@@ -33,6 +34,24 @@ export async function completeOneJob(
   return (await queryRows(tx, tables, asText ? query.inlineParams() : query)).length > 0;
 }
 
+/** What the text of the statement depends on, beside the tables. */
+interface Shape {
+  readonly queue: string;
+  readonly keepResult: KeepResult;
+  readonly hasOutput: boolean;
+  readonly isHeldByWorker: boolean;
+  readonly asText: boolean;
+}
+
+/** What each execution fills in. */
+interface Values extends HeldJob {
+  readonly workerId: number | null;
+  readonly output: string | undefined;
+}
+
+/** Kept statements, by tables and then by their shape. */
+const kept = new WeakMap<QueueTables, Map<string, KeptStatement<Values>>>();
+
 /**
  * By the primary key alone: of what `finishJobsQuery` does for many, planning costs the most.
  *
@@ -42,23 +61,40 @@ export async function completeOneJob(
  */
 export function completeOneJobQuery(
   tables: QueueTables,
-  holder: Holder,
-  job: CompletedJob,
+  { queue, workerId }: Holder,
+  { id, fence, output, keepResult }: CompletedJob,
   asText = false,
 ): SQL {
-  const { output, keepResult } = job;
+  const hasOutput = output !== undefined;
+  const shape = { queue, keepResult, hasOutput, isHeldByWorker: workerId !== null, asText };
+  const ofTables = kept.get(tables) ?? new Map<string, KeptStatement<Values>>();
+  kept.set(tables, ofTables);
+  const key = Object.values(shape).join();
+  const statement = ofTables.get(key) ?? new KeptStatement((place) => statementOf(tables, shape, place));
+  ofTables.set(key, statement);
+  return statement.with({ id, fence, workerId, output });
+}
+
+function statementOf(
+  tables: QueueTables,
+  { queue, keepResult, hasOutput, isHeldByWorker, asText }: Shape,
+  place: Place<Values>,
+): SQL {
+  const holder = { queue, workerId: place('workerId') };
+  const id = place('id');
   const anew = asText ? sql`` : sql` and (select count(*) from ${planAnew()}) > 0`;
-  const where = sql`${isStillHeld(holder, job)}
+  const where = sql`${isStillHeld(holder, { id, fence: place('fence') })}
         and pg_current_xact_id_if_assigned() is not null${anew}`;
-  const blocks = handlersGoOn(holder, sql`${job.id}::int8`);
+  // Where the handler's transaction itself is the hold, nothing goes on after it.
+  const blocks = isHeldByWorker ? handlersGoOn(holder, sql`${id}::int8`) : undefined;
   const endsAs = { failed: sql`false`, cancelled: undefined };
-  const end = { queue: holder.queue, change: { endsAs }, blocks, where };
+  const end = { queue, change: { endsAs }, blocks, where };
   if (keepResult === false) return endHolds(tables, { ...end, returning: sql`j.id` });
   const isWhole = keepResult === true;
   const insert = insertResults(tables, {
     payload: isWhole ? sql`f.payload` : sql`null::jsonb`,
     state: sql`'completed'`,
-    output: output === undefined ? sql`null::jsonb` : sql`${output}::text::jsonb`,
+    output: hasOutput ? sql`${place('output')}::text::jsonb` : sql`null::jsonb`,
     errors: sql`f.errors`,
   });
   return endHolds(tables, {
