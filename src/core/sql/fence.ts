@@ -18,7 +18,7 @@ export interface Holder {
  * true` keeps `in` from becoming a join at all: as a hashed subplan it costs 0.1 µs a job; as the nested loop
  * that the planner takes for a CTE of unknown size, 25.
  */
-export function stillHeld({ queue, workerId }: Holder): SQL {
+export function stillHeld({ queue, workerId }: Valued<Holder>): SQL {
   return sql`j.queue = ${queue} and j.id = any(array(select id from i))
         and j.worker_id is not distinct from ${workerId}::int8
         and ((j.id, j.fence) in (select id, fence from i)) is true`;
@@ -41,9 +41,22 @@ export interface HeldJob {
  * alike, and the server reads it four times as fast as JSON.
  */
 export function idsAndFences(jobs: readonly HeldJob[]): SQL {
-  const ids = jobs.map(({ id }) => id);
-  const fences = jobs.map(({ fence }) => fence);
-  return sql`unnest(${arrayText(ids)}::text::int8[]), unnest(${arrayText(fences)}::text::int8[])`;
+  return unnested(textsOf(jobs));
+}
+
+/** The two arrays of {@link idsAndFences}. */
+export interface IdAndFenceTexts {
+  readonly ids: string;
+  readonly fences: string;
+}
+
+export function textsOf(jobs: readonly HeldJob[]): IdAndFenceTexts {
+  return { ids: arrayText(jobs.map(({ id }) => id)), fences: arrayText(jobs.map(({ fence }) => fence)) };
+}
+
+/** {@link idsAndFences} of their texts. */
+export function unnested({ ids, fences }: Valued<IdAndFenceTexts>): SQL {
+  return sql`unnest(${ids}::text::int8[]), unnest(${fences}::text::int8[])`;
 }
 
 /** An array as Postgres writes it; for values without quotes, commas and braces. */

@@ -1,5 +1,6 @@
 import { is, Placeholder, type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
 
 /** A value that is known as a statement is made, or the place of one that each execution gives. */
 export type Value<T> = T | Placeholder;
@@ -44,5 +45,25 @@ export class KeptStatement<Values extends object> {
       is(one, Placeholder) ? Reflect.get(values, Reflect.get(one, 'name')) : one,
     );
     return sql(this.#texts, ...all);
+  }
+}
+
+/** Statements of one sort: one for each shape of it that some tables have had. */
+export class KeptStatements<Shape extends object, Values extends object> {
+  readonly #make: (tables: QueueTables, shape: Shape, place: Place<Values>) => SQL;
+  readonly #kept = new WeakMap<QueueTables, Map<string, KeptStatement<Values>>>();
+
+  /** @param make must not use anything that may change, but the shape: texts, numbers and booleans */
+  constructor(make: (tables: QueueTables, shape: Shape, place: Place<Values>) => SQL) {
+    this.#make = make;
+  }
+
+  of(tables: QueueTables, shape: Shape): KeptStatement<Values> {
+    const ofTables = this.#kept.get(tables) ?? new Map<string, KeptStatement<Values>>();
+    this.#kept.set(tables, ofTables);
+    const key = Object.values(shape).join();
+    const statement = ofTables.get(key) ?? new KeptStatement((place) => this.#make(tables, shape, place));
+    ofTables.set(key, statement);
+    return statement;
   }
 }

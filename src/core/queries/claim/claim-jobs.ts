@@ -1,19 +1,11 @@
 import type { SQL } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { inClaimOrder } from '../../sql/claim-order.ts';
-import {
-  type Claim,
-  type ClaimValues,
-  claimStatement,
-  MAX_CLAIM_BYTES,
-  shapeOf,
-  valuesOf,
-} from '../../sql/claim-statement.ts';
+import { type Claim, claimStatement, MAX_CLAIM_BYTES, shapeOf, valuesOf } from '../../sql/claim-statement.ts';
 import { type ClaimedJob, forgetRows, toClaimedJobs } from '../../sql/claimed-job.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
-import { KeptStatement } from '../../sql/kept-statement.ts';
-import { membersIn } from '../../sql/statement-context.ts';
+import { KeptStatements } from '../../sql/kept-statement.ts';
 
 export type { Band } from '../../sql/claim-order.ts';
 export type { Claim } from '../../sql/claim-statement.ts';
@@ -74,8 +66,7 @@ export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
   return jobs.reduce((bytes, { payloadBytes }) => bytes + payloadBytes, 0) < MAX_CLAIM_BYTES;
 }
 
-/** Kept statements, by jobs table and then by the claim's shape. */
-const kept = new WeakMap<QueueTables['queueJobs'], Map<string, KeptStatement<ClaimValues>>>();
+const statements = new KeptStatements(claimStatement);
 
 /**
  * @endsHold the death of a worker, whose job it takes over
@@ -84,10 +75,5 @@ const kept = new WeakMap<QueueTables['queueJobs'], Map<string, KeptStatement<Cla
  */
 export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   const shape = shapeOf(claim);
-  const ofTables = kept.get(tables.queueJobs) ?? new Map<string, KeptStatement<ClaimValues>>();
-  kept.set(tables.queueJobs, ofTables);
-  const key = [membersIn(tables) !== undefined, ...Object.values(shape)].join();
-  const statement = ofTables.get(key) ?? new KeptStatement((place) => claimStatement(tables, shape, place));
-  ofTables.set(key, statement);
-  return statement.with(valuesOf(claim, shape));
+  return statements.of(tables, shape).with(valuesOf(claim, shape));
 }

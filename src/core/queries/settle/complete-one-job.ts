@@ -6,7 +6,7 @@ import { queryRows, type Transaction } from '../../sql/executor.ts';
 import { type HeldJob, type Holder, isStillHeld } from '../../sql/fence.ts';
 import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
-import { KeptStatement, type Place } from '../../sql/kept-statement.ts';
+import { KeptStatements, type Place } from '../../sql/kept-statement.ts';
 import { PLAIN_NAME } from '../../sql/plain-name.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 
@@ -49,8 +49,7 @@ interface Values extends HeldJob {
   readonly output: string | undefined;
 }
 
-/** Kept statements, by tables and then by their shape. */
-const kept = new WeakMap<QueueTables, Map<string, KeptStatement<Values>>>();
+const statements = new KeptStatements(statementOf);
 
 /**
  * By the primary key alone: of what `finishJobsQuery` does for many, planning costs the most.
@@ -67,12 +66,7 @@ export function completeOneJobQuery(
 ): SQL {
   const hasOutput = output !== undefined;
   const shape = { queue, keepResult, hasOutput, isHeldByWorker: workerId !== null, asText };
-  const ofTables = kept.get(tables) ?? new Map<string, KeptStatement<Values>>();
-  kept.set(tables, ofTables);
-  const key = Object.values(shape).join();
-  const statement = ofTables.get(key) ?? new KeptStatement((place) => statementOf(tables, shape, place));
-  ofTables.set(key, statement);
-  return statement.with({ id, fence, workerId, output });
+  return statements.of(tables, shape).with({ id, fence, workerId, output });
 }
 
 function statementOf(

@@ -4,9 +4,18 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
 import type { FinalState } from '../../schema/queue-results.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
-import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
+import {
+  arrayText,
+  type HeldJob,
+  type Holder,
+  type IdAndFenceTexts,
+  stillHeld,
+  textsOf,
+  unnested,
+} from '../../sql/fence.ts';
 import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
+import { KeptStatements, type Place } from '../../sql/kept-statement.ts';
 import type { EndsAs } from '../../sql/member-extension.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
@@ -87,11 +96,101 @@ export function finishJobsQuery(
   finishes: readonly FinishedJob[],
   { onlyInTransaction = false, locks = 'wait' }: FinishOptions = {},
 ): SQL {
+  const { queue, workerId } = holder;
+  const transitions = finishes.map(({ transition }) => transition);
+  const traits = traitsOf(transitions);
+  const goesOn = onlyInTransaction && workerId !== null;
+  const shape = { ...traits, queue, onlyInTransaction, handlersGoOn: goesOn, locks };
+  return statements.of(tables, shape).with({
+    workerId,
+    ...textsOf(finishes),
+    ...endingsOf(transitions, traits),
+    failed: traits.someFail ? idsOf(finishes, (state) => state !== 'completed') : '{}',
+    cancelled: traits.someAreCancelled ? idsOf(finishes, (state) => state === 'cancelled') : '{}',
+  });
+}
+
+/** What the text of the statement depends on, beside the tables. */
+interface Shape extends Required<FinishOptions> {
+  readonly queue: string;
+  /** Which jobs leave a result: none, or some, with their payloads, without them, or each as it wants. */
+  readonly results: 'none' | 'whole' | 'outcome' | 'either';
+  readonly someAreDiscarded: boolean;
+  readonly someFail: boolean;
+  readonly someAreCancelled: boolean;
+  readonly handlersGoOn: boolean;
+}
+
+/** What each execution fills in: arrays, and JSON arrays of outputs and errors. */
+interface Values extends IdAndFenceTexts {
+  readonly workerId: number | null;
+  readonly states: string;
+  readonly keeps: string;
+  readonly outputs: string;
+  readonly errors: string;
+  readonly wholes: string;
+  readonly failed: string;
+  readonly cancelled: string;
+}
+
+/** What the text depends on of how the jobs end. */
+type Traits = Pick<Shape, 'results' | 'someAreDiscarded' | 'someFail' | 'someAreCancelled'>;
+
+function traitsOf(transitions: readonly Finish[]): Traits {
+  const some = (is: (transition: Finish) => boolean) => transitions.some(is);
+  const whole = some(({ keepResult }) => keepResult === true);
+  const outcome = some(({ keepResult }) => keepResult === 'outcome');
+  const kept = whole ? 'whole' : outcome ? 'outcome' : 'none';
+  return {
+    results: whole && outcome ? 'either' : kept,
+    someAreDiscarded: some(({ state }) => state === 'discarded'),
+    someFail: some(({ state }) => state !== 'completed'),
+    someAreCancelled: some(({ state }) => state === 'cancelled'),
+  };
+}
+
+type Endings = Pick<Values, 'states' | 'keeps' | 'outputs' | 'errors' | 'wholes'>;
+
+const NO_ENDINGS: Endings = { states: '{}', keeps: '{}', outputs: '[]', errors: '[]', wholes: '{}' };
+
+/** What all leave at its default is null in each row. */
+function endingsOf(transitions: readonly Finish[], { results, someFail }: Traits): Endings {
+  if (results === 'none') return NO_ENDINGS;
+  const states = someFail ? transitions.map(({ state }) => state) : [];
+  const keeps = transitions.every(({ keepResult }) => keepResult)
+    ? []
+    : transitions.map(({ keepResult }) => keepResult !== false);
+  const outputs = transitions.every(({ output }) => output === null || output === 'null')
+    ? []
+    : transitions.map(({ output }) => output ?? 'null');
+  const errors = transitions.every(({ error }) => error === null)
+    ? []
+    : transitions.map(({ error }) => JSON.stringify(error));
+  return {
+    states: arrayText(states),
+    keeps: arrayText(keeps),
+    outputs: `[${outputs.join(',')}]`,
+    errors: `[${errors.join(',')}]`,
+    wholes: results === 'either' ? arrayText(transitions.map(({ keepResult }) => keepResult === true)) : '{}',
+  };
+}
+
+function idsOf(finishes: readonly FinishedJob[], isOne: (state: FinalState) => boolean): string {
+  return arrayText(finishes.filter(({ transition }) => isOne(transition.state)).map(({ id }) => id));
+}
+
+const statements = new KeptStatements(statementOf);
+
+function statementOf(tables: QueueTables, shape: Shape, place: Place<Values>): SQL {
+  const { queue, results, someAreDiscarded, locks } = shape;
   const { queueJobs } = tables;
+  const holder = { queue, workerId: place('workerId') };
   // A statement that writes gets its transaction's id as it does so, not before.
-  const inTransaction = onlyInTransaction ? sql` and pg_current_xact_id_if_assigned() is not null` : sql``;
-  const own = ownColumnsOf(queueJobs);
+  const inTransaction = shape.onlyInTransaction
+    ? sql` and pg_current_xact_id_if_assigned() is not null`
+    : sql``;
   const from = sql`${planAnew()}${lockPatience(tables, locks)}`;
+  const idsAndFences = unnested({ ids: place('ids'), fences: place('fences') });
   const skip = locks === 'skip';
   // For update, as the delete wants it: rows of the app that refer to the job by foreign key lock it as well.
   const free = skip
@@ -103,21 +202,21 @@ export function finishJobsQuery(
     )`
     : sql``;
   const where = skip
-    ? sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`
+    ? sql`j.queue = ${queue} and j.id = any(array(select id from free))`
     : sql`${stillHeld(holder)}${inTransaction}`;
   const locked = skip
     ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}) as locked`
     : sql``;
-  const change = { endsAs: endsAs(finishes) };
-  const going = onlyInTransaction ? handlersGoOn(holder, sql`i.id`, sql` from i`) : undefined;
+  const change = { endsAs: endsAs(shape, place) };
+  const going = shape.handlersGoOn ? handlersGoOn(holder, sql`i.id`, sql` from i`) : undefined;
   const rest = sql`
     select id, fence${locked} from i where (id, fence) not in (select id, fence from finished)`;
-  if (!finishes.some(({ transition }) => transition.keepResult)) {
+  if (results === 'none') {
     return endHolds(tables, {
-      queue: holder.queue,
+      queue,
       ctes: sql`
     with i as materialized (
-      select id, fence from ${from} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
+      select id, fence from ${from} cross join rows from (${idsAndFences}) as r(id, fence)
     )${free}`,
       change,
       blocks: going,
@@ -127,12 +226,10 @@ export function finishJobsQuery(
     });
   }
   // Behind one that was discarded nothing goes on, where the group waits for success.
-  const stops =
-    groupsIn(tables, holder.queue)?.waitsForSuccess(holder.queue) === true &&
-    finishes.some(({ transition }) => transition.state === 'discarded');
-  const { whole, wholes, payload, returning } = payloads(finishes, own);
+  const stops = someAreDiscarded && groupsIn(tables, queue)?.waitsForSuccess(queue) === true;
+  const { whole, wholes, payload, returning } = payloads(results, place, ownColumnsOf(queueJobs));
   return endHolds(tables, {
-    queue: holder.queue,
+    queue,
     blocks: stops
       ? sql`select i.id, 'infinity'::timestamptz as until, null::int8 as worker_id from i
         where i.state = 'discarded'`
@@ -143,7 +240,7 @@ export function finishJobsQuery(
         nullif(output, 'null') as output,
         ${withTime(sql`nullif(error, 'null')`)} as error${whole}
       from ${from}
-      cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}${wholes})
+      cross join rows from (${idsAndFences}, ${endings(place)}${wholes})
         as r(id, fence, state, keep, output, error${whole})
     )${free}`,
     change,
@@ -170,52 +267,33 @@ export function finishJobsQuery(
  * are not carried from the delete to the insert either. That would be a copy of each, or a file beyond
  * `work_mem`.
  */
-function payloads(finishes: readonly FinishedJob[], own: readonly OwnColumn[]) {
-  const any = (kept: true | 'outcome') => finishes.some(({ transition }) => transition.keepResult === kept);
-  if (!any('outcome')) {
+function payloads(results: Shape['results'], place: Place<Values>, own: readonly OwnColumn[]) {
+  if (results === 'whole') {
     return { whole: sql``, wholes: sql``, payload: sql`f.payload`, returning: sql`j.*` };
   }
-  if (!any(true)) {
+  if (results === 'outcome') {
     return { whole: sql``, wholes: sql``, payload: sql`null::jsonb`, returning: withoutPayload(own) };
   }
-  const wholes = arrayText(finishes.map(({ transition }) => transition.keepResult === true));
   return {
     whole: sql`, whole`,
-    wholes: sql`, unnest(${wholes}::text::bool[])`,
+    wholes: sql`, unnest(${place('wholes')}::text::bool[])`,
     payload: sql`case when i.whole then f.payload end`,
     returning: sql`j.*`,
   };
 }
 
-/** Which of the jobs `e` end badly: hardly ever any. */
-function endsAs(finishes: readonly FinishedJob[]): EndsAs {
-  const idsOf = (isOne: (state: FinalState) => boolean) =>
-    finishes.filter(({ transition }) => isOne(transition.state)).map(({ id }) => id);
-  const among = (ids: readonly number[]) => sql`e.id = any(${arrayText(ids)}::text::int8[])`;
-  const failed = idsOf((state) => state !== 'completed');
-  const cancelled = idsOf((state) => state === 'cancelled');
+/** How the jobs `e` end. */
+function endsAs({ someFail, someAreCancelled }: Shape, place: Place<Values>): EndsAs {
+  const among = (name: 'failed' | 'cancelled') => sql`e.id = any(${place(name)}::text::int8[])`;
   return {
-    failed: failed.length === 0 ? sql`false` : among(failed),
-    cancelled: cancelled.length === 0 ? undefined : among(cancelled),
+    failed: someFail ? among('failed') : sql`false`,
+    cancelled: someAreCancelled ? among('cancelled') : undefined,
   };
 }
 
-/** State, keep, output and error for `rows from (…)`; what all leave at its default is null there. */
-function endings(finishes: readonly FinishedJob[]): SQL {
-  const transitions = finishes.map(({ transition }) => transition);
-  const states = transitions.every(({ state }) => state === 'completed')
-    ? []
-    : transitions.map(({ state }) => state);
-  const keeps = transitions.every(({ keepResult }) => keepResult)
-    ? []
-    : transitions.map(({ keepResult }) => keepResult !== false);
-  const outputs = transitions.every(({ output }) => output === null || output === 'null')
-    ? []
-    : transitions.map(({ output }) => output ?? 'null');
-  const errors = transitions.every(({ error }) => error === null)
-    ? []
-    : transitions.map(({ error }) => JSON.stringify(error));
-  return sql`unnest(${arrayText(states)}::text::text[]), unnest(${arrayText(keeps)}::text::bool[]),
-        jsonb_array_elements(${`[${outputs.join(',')}]`}::text::jsonb),
-        jsonb_array_elements(${`[${errors.join(',')}]`}::text::jsonb)`;
+/** State, keep, output and error for `rows from (…)`. */
+function endings(place: Place<Values>): SQL {
+  return sql`unnest(${place('states')}::text::text[]), unnest(${place('keeps')}::text::bool[]),
+        jsonb_array_elements(${place('outputs')}::text::jsonb),
+        jsonb_array_elements(${place('errors')}::text::jsonb)`;
 }
