@@ -18,9 +18,9 @@
     seen as materialized (
       (select g.ctid as at, g.group_key, g.turn, g.ready_at,
           row_number() over (order by g.turn) * 2 + $5::int8 as place
-        from generate_series(1, $6::int4) as a cross join generate_series(1, $7::int4) as b cross join generate_series(1, $8::int4) as c cross join "queue_groups" as g
-        where g.queue = $9 and g.turn >= 0 and g.ready_at = '-infinity'
-        order by g.turn limit (select $10::int8 * 2 + 32))
+        from "queue_groups" as g
+        where g.queue = $6 and g.turn >= 0 and g.ready_at = '-infinity'
+        order by g.turn limit (select $7::int8 * 2 + 32 from generate_series(1, $8::int4) as a cross join generate_series(1, $9::int4) as b cross join generate_series(1, $10::int4) as c))
       union all
       (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
         from (
@@ -47,9 +47,10 @@
     ),
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
-        coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held
+        coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held,
+        coalesce(g.bounded, true) as was_bounded
       from (select * from seen order by place) as s left join lateral (
-        select g.turn, g.rate_used, g.held from "queue_groups" as g
+        select g.turn, g.rate_used, g.held, g.bounded from "queue_groups" as g
         where g.ctid = s.at and g.queue = $16 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
@@ -71,7 +72,7 @@
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        u.slot, u.used, u.oldest, u.kept, h.standing,
+        u.slot, u.used, u.oldest, u.kept, h.standing, l.was_bounded,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil($22::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil($23::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
@@ -172,12 +173,14 @@
           else array(select distinct unnest(c.standing || c.taken_ids))
         end as held, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
+        c.concurrency is not null as bounded,
         case when c.rate_limit is null then '{}'
           else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
         c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
           when c.held + c.taken >= c.concurrency or c.held > 0
-            then coalesce(c.held_until, 'infinity')
+            then least(c.held_until, case when c.was_bounded then 'infinity'
+              else statement_timestamp() + 1000 * interval '1 millisecond' end)
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then to_timestamp((coalesce(c.oldest, c.slot) + c.rate_per_ms) / 1000.0)
           when c.taken < c.room then coalesce((
@@ -213,16 +216,16 @@
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, standing, room, budget, null as job_id, null as weight, null as cost,
-            false as cut, false as spared
+            kept, held, held_until, standing, was_bounded, room, budget,
+            null as job_id, null as weight, null as cost, false as cut, false as spared
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, id, weight, cost, false, false
+            null, null, null, null, null, null, id, weight, cost, false, false
           from within
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, null, cut, not cut
+            null, null, null, null, null, null, null, null, null, cut, not cut
           from found where cut or id is null or id not in (select id from within)
         ) as o
         window jobs as (partition by o.place)
@@ -230,8 +233,9 @@
       where c.group_key is not null
     ),
     made as (
-      insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held)
-      select $36::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held, bounded)
+      select $36::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded
+      from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
       returning group_key
@@ -275,7 +279,7 @@
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
-        held = t.held
+        held = t.held, bounded = t.bounded
       from turning as t where g.ctid = t.at and g.queue = $42 and g.group_key = t.group_key
     ),
     over as materialized (
@@ -307,11 +311,11 @@
 -- $3 = 10
 -- $4 = 10
 -- $5 = 1
--- $6 = 1
--- $7 = 1
+-- $6 = "mail"
+-- $7 = 10
 -- $8 = 1
--- $9 = "mail"
--- $10 = 10
+-- $9 = 1
+-- $10 = 1
 -- $11 = "mail"
 -- $12 = 10
 -- $13 = 10

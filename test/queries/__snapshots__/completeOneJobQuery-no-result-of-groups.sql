@@ -26,8 +26,13 @@
         select $11::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from ended as e
         where e.ended_group is not null and e.id not in (select id from blocking)
+          and (e.ended_group in (
+            select g.group_key from "queue_groups" as g
+            where g.queue = $12 and g.bounded
+              and g.group_key = any(array(select e.ended_group from ended as e))
+          )) is true
         union
-        select $12::text, b.until, b.ended_group from blocking as b
+        select $13::text, b.until, b.ended_group from blocking as b
         where b.until < 'infinity'
         ) as g
       ) as n
@@ -46,3 +51,4 @@
 -- $10 = "mail"
 -- $11 = "mail"
 -- $12 = "mail"
+-- $13 = "mail"

@@ -25,6 +25,11 @@
         select distinct $12::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from finished as e
         where e.ended_group is not null
+          and (e.ended_group in (
+            select g.group_key from "queue_groups" as g
+            where g.queue = $13 and g.bounded
+              and g.group_key = any(array(select e.ended_group from finished as e))
+          )) is true
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
@@ -54,3 +59,4 @@
 -- $10 = "mail"
 -- $11 = 42
 -- $12 = "mail"
+-- $13 = "mail"

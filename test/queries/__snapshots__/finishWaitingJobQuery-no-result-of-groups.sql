@@ -29,6 +29,11 @@
         select distinct $6::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from finished as e
         where e.ended_group is not null
+          and (e.ended_group in (
+            select g.group_key from "queue_groups" as g
+            where g.queue = $7 and g.bounded
+              and g.group_key = any(array(select e.ended_group from finished as e))
+          )) is true
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
@@ -41,10 +46,10 @@
     ),
     unblocked as (
       delete from "queue_holds" as h using finished as u
-      where h.queue = $7::text
+      where h.queue = $8::text
         and h.group_key = u.group_key and h.job_id = u.id
     )
-    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, f.id::text) is not null end as told from finished as f
+    select f.id, case when f.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($9::text, f.id::text) is not null end as told from finished as f
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = "mail"
@@ -52,4 +57,5 @@
 -- $5 = "mail"
 -- $6 = "mail"
 -- $7 = "mail"
--- $8 = "queue_end_queue_jobs"
+-- $8 = "mail"
+-- $9 = "queue_end_queue_jobs"

@@ -66,6 +66,11 @@ export function isGrouped({ groups }: DeclaredQueueLimits): boolean {
   return groups !== undefined;
 }
 
+/** Whether only so many jobs of a group may be held at once. */
+export function boundsGroups({ groups }: DeclaredQueueLimits): boolean {
+  return groups?.concurrency !== undefined || groups?.serial !== undefined;
+}
+
 /** Whether a job that is retried keeps its place, and those of its group wait for it. */
 export function keepsPlace(serial: Serial | undefined): boolean {
   return serial === 'end' || serial === 'success';

@@ -5,6 +5,7 @@ import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
 import type { EndedHolds, StatementExtension, UnblockedJobs } from '../../../core/sql/statement-extension.ts';
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import {
+  boundsGroups,
   type DeclaredQueueLimits,
   isGrouped,
   isRated,
@@ -51,8 +52,8 @@ export class GroupStatements implements StatementExtension {
   }
 
   /**
-   * Notes for the claims which groups have a free slot, and when jobs that were put back are due again. Jobs
-   * of `blocks` keep their slot.
+   * Notes for the claims which groups have a free slot that a job may wait for, and when jobs that were put
+   * back are due again. Jobs of `blocks` keep their slot.
    */
   afterEnds({ queue, rows, deleted, blocks }: EndedHolds): SQL {
     const ended = sql.raw(rows);
@@ -66,6 +67,7 @@ export class GroupStatements implements StatementExtension {
     // With others in a union each is there once.
     const once = blocks === undefined ? sql`distinct ` : sql``;
     const free = blocks === undefined ? sql`` : sql` and e.id not in (select id from blocking)`;
+    const awaited = deleted ? this.#mayBeAwaited(queue, ended) : sql``;
     const untilThen =
       blocks === undefined
         ? sql``
@@ -79,9 +81,23 @@ export class GroupStatements implements StatementExtension {
       sql`
         select ${once}${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from ${ended} as e
-        where e.ended_group is not null${free}${untilThen}${dueLater}`,
+        where e.ended_group is not null${free}${awaited}${untilThen}${dueLater}`,
     )}
     )`;
+  }
+
+  /**
+   * Where groups take turns alone, no job of one waits for the end of another. Another process may know of a
+   * limit, or one may have been set: then the group's row says so.
+   */
+  #mayBeAwaited(queue: string, ended: SQL): SQL {
+    if (boundsGroups(this.#declared.get(queue) ?? {})) return sql``;
+    return sql`
+          and (e.ended_group in (
+            select g.group_key from ${this.tables.queueGroups} as g
+            where g.queue = ${queue} and g.bounded
+              and g.group_key = any(array(select e.ended_group from ${ended} as e))
+          )) is true`;
   }
 
   /** Holds that keep the slots of these jobs in their groups. */

@@ -12,6 +12,8 @@ import { rateFreeAt, rateWith } from './rate-used.ts';
 
 /** How many locked jobs a group's claim looks past. */
 const LOOK_PAST = 100;
+/** When a claim looks again at a group that was not bounded: ends may be under way that leave no note. */
+const UNNOTED_MS = 1_000;
 
 /**
  * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. One that only time
@@ -105,11 +107,13 @@ export function jobsOfGroups(
           else array(select distinct unnest(c.standing || c.taken_ids))
         end as held, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
+        c.concurrency is not null as bounded,
         case when c.rate_limit is null then '{}'
           else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
         case
           when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
-            then coalesce(c.held_until, 'infinity')
+            then least(c.held_until, case when c.was_bounded then 'infinity'
+              else statement_timestamp() + ${sql.raw(String(UNNOTED_MS))} * interval '1 millisecond' end)
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
           when c.taken < c.room then ${nextInGroup(tables, {
@@ -127,16 +131,16 @@ export function jobsOfGroups(
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, standing, room, budget, null as job_id, null as weight, null as cost,
-            false as cut, false as spared
+            kept, held, held_until, standing, was_bounded, room, budget,
+            null as job_id, null as weight, null as cost, false as cut, false as spared
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, id, weight, cost, false, false
+            null, null, null, null, null, null, id, weight, cost, false, false
           from within
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, null, cut, not cut
+            null, null, null, null, null, null, null, null, null, cut, not cut
           from found where cut or id is null or id not in (select id from within)
         ) as o
         window jobs as (partition by o.place)
@@ -146,8 +150,9 @@ export function jobsOfGroups(
       newGroups
         ? sql`,
     made as (
-      insert into ${queueGroups} (queue, group_key, ready_at, turn, rate_used, held)
-      select ${queue}::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      insert into ${queueGroups} (queue, group_key, ready_at, turn, rate_used, held, bounded)
+      select ${queue}::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded
+      from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
       returning group_key

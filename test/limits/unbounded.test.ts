@@ -1,0 +1,90 @@
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import {
+  addGrouped,
+  addWorkers,
+  claimGroups,
+  clearGroups,
+  groupedTables,
+  groupRows,
+} from '../queries/support/groups.ts';
+import { idsOf } from '../queries/support/jobs.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 4 });
+beforeAll(() => addControlTables(database));
+beforeEach(() => clearGroups(database.client));
+
+const ONE = { limits: { concurrency: 1 } };
+const finishes = (jobs: readonly ClaimedJob[]) =>
+  jobs.map(({ id, fence }) => ({
+    id,
+    fence,
+    transition: {
+      type: 'finish' as const,
+      state: 'completed' as const,
+      keepResult: false as const,
+      output: null,
+      error: null,
+    },
+  }));
+const notes = async () => {
+  const [row] = await database.client<{ n: number }[]>`select count(*)::int as n from queue_notes`;
+  return row?.n;
+};
+
+test('where groups take turns alone, the end of a job leaves no note', async () => {
+  const [worker = 0] = await addWorkers(database.client);
+  const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+  const { jobs } = await claimGroups(database.db, worker, { limit: 1 });
+  expect([idsOf(jobs), await notes()]).toEqual([[first], 0]);
+  await finishJobs(database.db, groupedTables(), { queue: 'q', workerId: worker }, finishes(jobs));
+  expect(await notes()).toBe(0);
+  // The group is still in the ring, and comes back to it with its next job.
+  const { jobs: next } = await claimGroups(database.db, worker);
+  await finishJobs(database.db, groupedTables(), { queue: 'q', workerId: worker }, finishes(next));
+  expect([idsOf(next), (await groupRows(database.client)).a?.ready]).toEqual([[second], 'infinity']);
+  const [third] = await addGrouped(database.client, [{ group: 'a' }]);
+  expect(idsOf((await claimGroups(database.db, worker)).jobs)).toEqual([third]);
+});
+
+test('an end of a process that knows no limit leaves a note where another one has one', async () => {
+  const [worker = 0, other = 0] = await addWorkers(database.client, 2);
+  const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+  const { jobs } = await claimGroups(database.db, worker, { limit: 1 });
+  // As in a deployment that adds the limit.
+  expect((await claimGroups(database.db, other, ONE)).jobs).toEqual([]);
+  await finishJobs(database.db, groupedTables(), { queue: 'q', workerId: worker }, finishes(jobs));
+  expect([idsOf(jobs), await notes()]).toEqual([[first], 1]);
+  expect(idsOf((await claimGroups(database.db, other, ONE)).jobs)).toEqual([second]);
+});
+
+test('a claim with a new limit looks again for ends that were under way and left no note', async () => {
+  const [worker = 0] = await addWorkers(database.client);
+  const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+  const { jobs } = await claimGroups(database.db, worker, { limit: 1 });
+  expect(idsOf(jobs)).toEqual([first]);
+  await database.db.transaction(
+    async (tx) => {
+      // Its snapshot is from before the claim that parks the group.
+      await tx.execute('select');
+      expect((await claimGroups(database.db, worker, ONE)).jobs).toEqual([]);
+      expect((await groupRows(database.client)).a?.ready).toBe('later');
+      await finishJobs(tx, groupedTables(), { queue: 'q', workerId: worker }, finishes(jobs));
+    },
+    { isolationLevel: 'repeatable read' },
+  );
+  expect(await notes()).toBe(0);
+  const next = await until(async () => {
+    const { jobs } = await claimGroups(database.db, worker, ONE);
+    return jobs.length > 0 ? idsOf(jobs) : undefined;
+  });
+  expect(next).toEqual([second]);
+  // From here on ends leave notes, so that a group at its limit waits for them alone.
+  await addGrouped(database.client, [{ group: 'a' }]);
+  expect((await claimGroups(database.db, worker, ONE)).jobs).toEqual([]);
+  expect((await groupRows(database.client)).a?.ready).toBe('infinity');
+});
