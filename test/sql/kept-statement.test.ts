@@ -3,7 +3,7 @@ import { PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
 import { createQueueTables } from 'drizzle-queue/schema';
 import { expect, test } from 'vitest';
 import { type Claim, claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
-import { KeptStatement } from '../../src/core/sql/kept-statement.ts';
+import { KeptStatement, KeptStatements } from '../../src/core/sql/kept-statement.ts';
 import { claimOf } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -52,6 +52,34 @@ test('executions at once on two connections have their own values', async () => 
     }),
   );
   expect(rows).toEqual(numbers);
+});
+
+test('there is one for each shape of each set of tables, made at its first use', () => {
+  const made: string[] = [];
+  const statements = new KeptStatements<{ queue: string; first: boolean }, { n: number }>(
+    ({ queueJobs }, { queue, first }, place) => {
+      made.push(queue);
+      return sql`select ${place('n')}, ${queue}, ${first} from ${queueJobs}`;
+    },
+  );
+  const own = createQueueTables();
+  const other = createQueueTables({ prefix: 'other_' });
+  const shapes = [
+    { queue: 'q', first: true },
+    { queue: 'q', first: false },
+    // Names that look like two values.
+    { queue: 'q,true', first: false },
+    { queue: '', first: true },
+  ];
+  for (const n of [1, 2])
+    for (const tables of [own, other])
+      for (const shape of shapes) {
+        expect(render(statements.of(tables, shape).with({ n }))).toEqual({
+          sql: `select $1, $2, $3 from "${tables === own ? 'queue' : 'other'}_jobs"`,
+          params: [n, shape.queue, shape.first],
+        });
+      }
+  expect(made).toEqual([...shapes, ...shapes].map(({ queue }) => queue));
 });
 
 /** Claims whose texts differ, by what makes them differ. */
