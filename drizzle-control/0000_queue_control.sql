@@ -5,7 +5,7 @@ CREATE TABLE "queue_groups" (
 	"turn" bigint DEFAULT 0 NOT NULL,
 	"rate_used" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"held" bigint[] DEFAULT '{}' NOT NULL,
-	"bounded" boolean DEFAULT false NOT NULL,
+	"bounded_since" timestamp with time zone,
 	CONSTRAINT "queue_groups_pkey" PRIMARY KEY("queue","group_key")
 );
 --> statement-breakpoint

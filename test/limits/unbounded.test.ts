@@ -88,3 +88,31 @@ test('a claim with a new limit looks again for ends that were under way and left
   expect((await claimGroups(database.db, worker, ONE)).jobs).toEqual([]);
   expect((await groupRows(database.client)).a?.ready).toBe('infinity');
 });
+
+const TWO = { limits: { concurrency: 2 } };
+
+test('an end that was under way frees its slot, whatever else has ended and begun meanwhile', async () => {
+  const [worker = 0] = await addWorkers(database.client);
+  const ids = await addGrouped(
+    database.client,
+    Array.from({ length: 4 }, () => ({ group: 'a' })),
+  );
+  const { jobs } = await claimGroups(database.db, worker, { limit: 2 });
+  expect(idsOf(jobs)).toEqual(ids.slice(0, 2));
+  const holder = { queue: 'q', workerId: worker };
+  await database.db.transaction(
+    async (tx) => {
+      await tx.execute('select');
+      expect((await claimGroups(database.db, worker, TWO)).jobs).toEqual([]);
+      await finishJobs(database.db, groupedTables(), holder, finishes(jobs.slice(1)));
+      expect(idsOf((await claimGroups(database.db, worker, TWO)).jobs)).toEqual([ids[2]]);
+      await finishJobs(tx, groupedTables(), holder, finishes(jobs.slice(0, 1)));
+    },
+    { isolationLevel: 'repeatable read' },
+  );
+  const next = await until(async () => {
+    const { jobs } = await claimGroups(database.db, worker, TWO);
+    return jobs.length > 0 ? idsOf(jobs) : undefined;
+  });
+  expect(next).toEqual([ids[3]]);
+});

@@ -1,18 +1,8 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  index,
-  jsonb,
-  type pgTable,
-  primaryKey,
-  text,
-  timestamp,
-} from 'drizzle-orm/pg-core';
+import { bigint, index, jsonb, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
 import type {
   BigintColumn,
   BigintsColumn,
-  BooleanColumn,
   InSchema,
   JsonColumn,
   NotNull,
@@ -31,7 +21,7 @@ export type GroupColumns = {
   turn: WithDefault<NotNull<BigintColumn>>;
   rateUsed: WithDefault<NotNull<JsonColumn<RateUsed>>>;
   held: WithDefault<NotNull<BigintsColumn>>;
-  bounded: WithDefault<NotNull<BooleanColumn>>;
+  boundedSince: TimestampColumn;
 };
 
 /** `queue_groups` under any name. */
@@ -50,8 +40,8 @@ export type GroupsTable<
  * - `held`: which of its jobs may be held. It only tells where to look: a job counts while its own row says
  *   that a living worker holds it. So a worker that dies frees its slots at once, and a leftover id does not
  *   count.
- * - `bounded`: whether its last claim let only so many of its jobs be held at once. Only then may one wait
- *   for the end of another, which leaves no note otherwise.
+ * - `bounded_since`: since when its claims let only so many of its jobs be held at once; null where the last
+ *   one did not. Only then may a job wait for the end of another, which leaves no note otherwise.
  * - `turn`: its place in the ring. Every change of the row raises it, so a claim can tell that the row is
  *   still as its snapshot shows it.
  */
@@ -68,7 +58,7 @@ export function defineGroupsTable<TName extends string, TSchema extends string |
       turn: bigint('turn', { mode: 'number' }).notNull().default(0),
       rateUsed: jsonb('rate_used').$type<RateUsed>().notNull().default({}),
       held: bigint('held', { mode: 'number' }).array().notNull().default([]),
-      bounded: boolean('bounded').notNull().default(false),
+      boundedSince: timestamp('bounded_since', { withTimezone: true }),
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.queue, t.groupKey] }),

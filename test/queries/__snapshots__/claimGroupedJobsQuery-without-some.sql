@@ -27,9 +27,9 @@
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
         coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held,
-        coalesce(g.bounded, true) as was_bounded
+        case when s.at is null then '-infinity' else g.bounded_since end as bounded_since
       from (select * from seen order by place) as s left join lateral (
-        select g.turn, g.rate_used, g.held, g.bounded from "queue_groups" as g
+        select g.turn, g.rate_used, g.held, g.bounded_since from "queue_groups" as g
         where g.ctid = s.at and g.queue = $12 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
@@ -51,7 +51,7 @@
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        u.slot, u.used, u.oldest, u.kept, h.standing, l.was_bounded,
+        u.slot, u.used, u.oldest, u.kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil($19::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil($20::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
@@ -152,13 +152,15 @@
           else array(select distinct unnest(c.standing || c.taken_ids))
         end as held, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
-        c.concurrency is not null as bounded,
+        case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
+          end as bounded_since,
         case when c.rate_limit is null then '{}'
           else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
         c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
           when c.held + c.taken >= c.concurrency
-            then least(c.held_until, case when c.was_bounded then 'infinity'
+            then least(c.held_until, case
+              when c.bounded_since < statement_timestamp() - 1000 * interval '1 millisecond' then 'infinity'
               else statement_timestamp() + 1000 * interval '1 millisecond' end)
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then to_timestamp((coalesce(c.oldest, c.slot) + c.rate_per_ms) / 1000.0)
@@ -195,7 +197,7 @@
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, standing, was_bounded, room, budget,
+            kept, held, held_until, standing, bounded_since, room, budget,
             null as job_id, null as weight, null as cost, false as cut, false as spared
           from open
           union all
@@ -220,7 +222,7 @@
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
-        held = t.held, bounded = t.bounded
+        held = t.held, bounded_since = t.bounded_since
       from turning as t where g.ctid = t.at and g.queue = $37 and g.group_key = t.group_key
     ),
     over as materialized (

@@ -27,7 +27,7 @@
         where e.ended_group is not null
           and (e.ended_group in (
             select g.group_key from "queue_groups" as g
-            where g.queue = $13 and g.bounded
+            where g.queue = $13 and g.bounded_since is not null
               and g.group_key = any(array(select e.ended_group from finished as e))
           )) is true
         ) as g

@@ -96,7 +96,7 @@ function writes(tables: GroupTables, { queue }: GroupClaim): SQL {
   return sql`,
     turned as (
       update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
-        held = t.held, bounded = t.bounded
+        held = t.held, bounded_since = t.bounded_since
       from turning as t where g.ctid = t.at and g.queue = ${queue} and g.group_key = t.group_key
     ),
     over as materialized (

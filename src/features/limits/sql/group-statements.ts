@@ -95,7 +95,7 @@ export class GroupStatements implements StatementExtension {
     return sql`
           and (e.ended_group in (
             select g.group_key from ${this.tables.queueGroups} as g
-            where g.queue = ${queue} and g.bounded
+            where g.queue = ${queue} and g.bounded_since is not null
               and g.group_key = any(array(select e.ended_group from ${ended} as e))
           )) is true`;
   }

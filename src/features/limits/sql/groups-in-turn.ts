@@ -10,11 +10,11 @@ import { rateWindow } from './rate-used.ts';
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
  * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
  * leave, in jobs and in costs. `held_until`: when the first of the holds that end by themselves does.
- * `was_bounded`: whether the ends of its jobs leave notes, as they will where the group is new. `standing`:
- * which jobs are still held. Those of a worker that is gone are among them: they count again if it comes
- * back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as it was. A
- * group that is new has no row: a note offers it, and it stands among those that were idle. The first always
- * has a share of one at least: rounded to none, small claims would pass it over for ever.
+ * `bounded_since`: since when the ends of its jobs leave notes, as all of them will where the group is new.
+ * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
+ * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
+ * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. The
+ * first always has a share of one at least: rounded to none, small claims would pass it over for ever.
  */
 export function groupsInTurn(
   tables: GroupTables,
@@ -67,9 +67,9 @@ export function groupsInTurn(
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
         coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held,
-        coalesce(g.bounded, true) as was_bounded
+        case when s.at is null then '-infinity' else g.bounded_since end as bounded_since
       from (select * from seen order by place) as s left join lateral (
-        select g.turn, g.rate_used, g.held, g.bounded from ${queueGroups} as g
+        select g.turn, g.rate_used, g.held, g.bounded_since from ${queueGroups} as g
         where g.ctid = s.at and g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
@@ -93,7 +93,7 @@ export function groupsInTurn(
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        u.slot, u.used, u.oldest, u.kept, h.standing, l.was_bounded,
+        u.slot, u.used, u.oldest, u.kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8

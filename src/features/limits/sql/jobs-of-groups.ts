@@ -12,7 +12,7 @@ import { rateFreeAt, rateWith } from './rate-used.ts';
 
 /** How many locked jobs a group's claim looks past. */
 const LOOK_PAST = 100;
-/** When a claim looks again at a group that was not bounded: ends may be under way that leave no note. */
+/** So long after a group was first bounded, ends may be under way that leave no note: claims look again. */
 const UNNOTED_MS = 1_000;
 
 /**
@@ -62,6 +62,7 @@ export function jobsOfGroups(
   // LEAST passes over a null: that of a job which may not be taken.
   const cut = sql`sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
           over (partition by c.group_key order by j.n) > c.budget`;
+  const unnoted = sql.raw(`${UNNOTED_MS} * interval '1 millisecond'`);
   const takes = bounded ? sql`f.id is not null and f.fits` : sql`f.id is not null`;
   return sql`found as materialized (
       select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(${cut}, false) as cut
@@ -107,13 +108,15 @@ export function jobsOfGroups(
           else array(select distinct unnest(c.standing || c.taken_ids))
         end as held, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
-        c.concurrency is not null as bounded,
+        case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
+          end as bounded_since,
         case when c.rate_limit is null then '{}'
           else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
         case
           when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
-            then least(c.held_until, case when c.was_bounded then 'infinity'
-              else statement_timestamp() + ${sql.raw(String(UNNOTED_MS))} * interval '1 millisecond' end)
+            then least(c.held_until, case
+              when c.bounded_since < statement_timestamp() - ${unnoted} then 'infinity'
+              else statement_timestamp() + ${unnoted} end)
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
           when c.taken < c.room then ${nextInGroup(tables, {
@@ -131,7 +134,7 @@ export function jobsOfGroups(
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, standing, was_bounded, room, budget,
+            kept, held, held_until, standing, bounded_since, room, budget,
             null as job_id, null as weight, null as cost, false as cut, false as spared
           from open
           union all
@@ -150,8 +153,8 @@ export function jobsOfGroups(
       newGroups
         ? sql`,
     made as (
-      insert into ${queueGroups} (queue, group_key, ready_at, turn, rate_used, held, bounded)
-      select ${queue}::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded
+      insert into ${queueGroups} (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
+      select ${queue}::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
       from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
