@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
+import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import {
   addGrouped,
@@ -115,4 +116,21 @@ test('an end that was under way frees its slot, whatever else has ended and begu
     return jobs.length > 0 ? idsOf(jobs) : undefined;
   });
   expect(next).toEqual([ids[3]]);
+});
+
+test('a cancel leaves a note: the transaction of the app may stay open for longer than that', async () => {
+  const [worker = 0] = await addWorkers(database.client);
+  const [first = 0, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+  await claimGroups(database.db, worker, { limit: 1 });
+  await database.db.transaction(async (tx) => {
+    const reason = { attempt: 1, name: 'JobCancelledError', message: 'no' };
+    const force = { channel: undefined };
+    expect(await cancelJob(tx, groupedTables(), { queue: 'q', id: first, reason, force })).toBe(true);
+    // Until it waits for the end of the job alone.
+    await until(async () => {
+      expect((await claimGroups(database.db, worker, ONE)).jobs).toEqual([]);
+      return (await groupRows(database.client)).a?.ready === 'infinity';
+    });
+  });
+  expect(idsOf((await claimGroups(database.db, worker, ONE)).jobs)).toEqual([second]);
 });

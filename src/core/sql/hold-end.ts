@@ -67,8 +67,8 @@ export interface HoldEndStatement extends HoldEnd {
 export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL {
   const { queue, change, where, returning, ctes = sql``, answer, blocks } = statement;
   const groups = groupsIn(tables, queue);
-  const deleted = 'endsAs' in change;
-  const members = deleted ? membersIn(tables) : undefined;
+  const endsAs = 'endsAs' in change ? change.endsAs : undefined;
+  const members = endsAs === undefined ? undefined : membersIn(tables);
   const memberOf = members === undefined ? sql`` : sql`, j.batch_id as member_of`;
   const ended = sql`${changed(tables, change)}
     where ${where}
@@ -86,8 +86,8 @@ export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL 
       : sql`${ctes},
     `
   }${sql.raw(name)} as (${ended}
-    )${groups?.afterEnds({ queue, rows: name, deleted, blocks }) ?? sql``}${
-      deleted ? (members?.afterEnds(name, change.endsAs) ?? sql``) : sql``
+    )${groups?.afterEnds({ queue, rows: name, endsAs, blocks }) ?? sql``}${
+      endsAs === undefined ? sql`` : (members?.afterEnds(name, endsAs) ?? sql``)
     }${select}`;
 }
 

@@ -1,6 +1,7 @@
 import type { SQL } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import type { QueueError } from '../../errors.ts';
+import type { EndsAs } from './member-extension.ts';
 
 /**
  * What a feature adds to the core's statements about queues whose jobs are in groups. The core puts it where
@@ -54,8 +55,8 @@ export interface EndedHolds {
   readonly queue: string;
   /** The name of the CTE with the jobs. */
   readonly rows: string;
-  /** Whether the jobs leave the table. */
-  readonly deleted: boolean;
+  /** How the jobs end; `undefined`: they stay in the table. */
+  readonly endsAs: EndsAs | undefined;
   /** Of `HoldEndStatement`. */
   readonly blocks: SQL | undefined;
 }

@@ -25,24 +25,19 @@
         select distinct $12::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from finished as e
         where e.ended_group is not null
-          and (e.ended_group in (
-            select g.group_key from "queue_groups" as g
-            where g.queue = $13 and g.bounded_since is not null
-              and g.group_key = any(array(select e.ended_group from finished as e))
-          )) is true
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
     ),
     tallied as (
       insert into "queue_tallies" (batch_id, ended, failed, cancel_reason)
-      select e.member_of, count(*)::int4, count(*) filter (where e.id = any($14::text::int8[]))::int4, null
+      select e.member_of, count(*)::int4, count(*) filter (where e.id = any($13::text::int8[]))::int4, null
       from finished as e where e.member_of is not null
       group by e.member_of
       union all
-      select w.batch_id, 0, 0, $15
+      select w.batch_id, 0, 0, $14
       from finished as e join "queue_waits" as w on w.job_id = e.id and w.policy = 'parent'
-      where e.id = any($16::text::int8[])
+      where e.id = any($15::text::int8[])
     ),
     recorded as (
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
@@ -69,7 +64,6 @@
 -- $10 = "mail"
 -- $11 = 42
 -- $12 = "mail"
--- $13 = "mail"
--- $14 = "{43}"
--- $15 = "The job that enqueued it was cancelled"
--- $16 = "{43}"
+-- $13 = "{43}"
+-- $14 = "The job that enqueued it was cancelled"
+-- $15 = "{43}"

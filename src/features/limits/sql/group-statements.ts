@@ -55,8 +55,9 @@ export class GroupStatements implements StatementExtension {
    * Notes for the claims which groups have a free slot that a job may wait for, and when jobs that were put
    * back are due again. Jobs of `blocks` keep their slot.
    */
-  afterEnds({ queue, rows, deleted, blocks }: EndedHolds): SQL {
+  afterEnds({ queue, rows, endsAs, blocks }: EndedHolds): SQL {
     const ended = sql.raw(rows);
+    const deleted = endsAs !== undefined;
     const dueLater = deleted
       ? sql``
       : sql`
@@ -67,7 +68,9 @@ export class GroupStatements implements StatementExtension {
     // With others in a union each is there once.
     const once = blocks === undefined ? sql`distinct ` : sql``;
     const free = blocks === undefined ? sql`` : sql` and e.id not in (select id from blocking)`;
-    const awaited = deleted ? this.#mayBeAwaited(queue, ended) : sql``;
+    // A cancel may be part of a transaction of the app, which stays open after a limit was set.
+    const isPrompt = deleted && endsAs.cancelled === undefined;
+    const awaited = isPrompt ? this.#mayBeAwaited(queue, ended) : sql``;
     const untilThen =
       blocks === undefined
         ? sql``
