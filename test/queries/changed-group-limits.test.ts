@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { pruneGroups } from '../../src/features/limits/queries/prune-groups.ts';
 import { removeLimit } from '../../src/features/limits/queries/remove-limit.ts';
 import { setLimit } from '../../src/features/limits/queries/set-limit.ts';
 import { addControlTables } from '../support/control-tables.ts';
@@ -83,6 +84,21 @@ test('a window that was much shorter ends as well', async () => {
   expect(idsOf((await claim(rate(100))).jobs)).toEqual([first]);
   await new Promise((resolve) => setTimeout(resolve, 450));
   expect(idsOf((await claim(rate(400))).jobs)).toEqual([second]);
+});
+
+test('what is used of a rate stays used when a process that knows of none claims, or removes groups', async () => {
+  const hourly = { limits: { rate: { limit: 1, perMs: 3_600_000 } } };
+  const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+  expect(idsOf((await claim(hourly)).jobs)).toEqual([first]);
+  // As in a deployment that adds the rate. The group is offered to the other version by a note.
+  await addGrouped(database.client, [{ group: 'a' }]);
+  expect(idsOf((await claim({ limit: 1 })).jobs)).toEqual([second]);
+  expect((await claim(hourly)).jobs).toEqual([]);
+  await database.client`delete from queue_jobs`;
+  await database.client`update queue_groups set ready_at = 'infinity'`;
+  await pruneGroups(database.db, groupedTables(), { queue: 'q', after: '', ratePerMs: undefined });
+  await addGrouped(database.client, [{ group: 'a' }]);
+  expect((await claim(hourly)).jobs).toEqual([]);
 });
 
 test('jobs of a kind that others serve do not use up the rate of their group', async () => {

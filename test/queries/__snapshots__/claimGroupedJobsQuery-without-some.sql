@@ -51,7 +51,7 @@
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        u.slot, u.used, u.oldest, u.kept, h.standing, l.bounded_since,
+        u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil($19::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil($20::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
@@ -154,7 +154,7 @@
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
           end as bounded_since,
-        case when c.rate_limit is null then '{}'
+        case when c.rate_limit is null then c.kept
           else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
         c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case

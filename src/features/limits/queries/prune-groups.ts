@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
+import { MAX_PER_MS } from '../settings/limit-settings.ts';
 import { isOfGroup, isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { rateWindow } from '../sql/rate-used.ts';
@@ -24,7 +25,8 @@ export interface GroupsPruned {
 
 /**
  * Deletes those of the next groups of one queue that have no jobs and whose rate is unused, and the holds of
- * jobs that no longer exist.
+ * jobs that no longer exist. Where it knows of no rate, another process may: then what was used within the
+ * longest window counts.
  *
  * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a note,
  * and the claim that heeds it makes the group again: it only loses its place in the ring.
@@ -44,7 +46,7 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
       select g.group_key, g.ready_at, g.turn, coalesce((
         select max(l.rate_per_ms) from ${queueLimits} as l
         where l.queue = ${queue} and l.kind = '' and l.group_key in ('*', g.group_key)
-      ), ${ratePerMs ?? null}::int8) as rate_per_ms
+      ), ${ratePerMs ?? MAX_PER_MS}::int8) as rate_per_ms
       from ${queueGroups} as g
       where g.queue = ${queue} and g.group_key > ${after}
       order by g.group_key limit (select ${PRUNED_AT_ONCE}::int8)

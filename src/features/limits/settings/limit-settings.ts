@@ -27,6 +27,9 @@ export interface LimitSettings {
  */
 export type Serial = 'attempt' | 'end' | 'success';
 
+/** The longest window of a rate. */
+export const MAX_PER_MS = 86_400_000;
+
 const SERIALS: ReadonlySet<unknown> = new Set<Serial>(['attempt', 'end', 'success']);
 
 /** The limits of each group of a queue. */
@@ -128,7 +131,7 @@ export function checkLimitSettings(what: string, { concurrency, rate }: LimitSet
   if (rate === undefined) return;
   checkOptions(`${what}: rate`, rate, OF_RATE);
   checkInteger(`${what}: rate.limit`, rate.limit, 1, 1_000_000);
-  checkDurationMs(`${what}: rate.perMs`, rate.perMs, 100, 86_400_000);
+  checkDurationMs(`${what}: rate.perMs`, rate.perMs, 100, MAX_PER_MS);
 }
 
 function checkGroups(what: string, groups: GroupSettings): void {

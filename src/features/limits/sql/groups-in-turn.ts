@@ -13,8 +13,9 @@ import { rateWindow } from './rate-used.ts';
  * `bounded_since`: since when the ends of its jobs leave notes, as all of them will where the group is new.
  * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
  * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
- * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. The
- * first always has a share of one at least: rounded to none, small claims would pass it over for ever.
+ * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. `kept`:
+ * what is used of its rate; as it was where this claim knows of none, for a process that does. The first
+ * always has a share of one at least: rounded to none, small claims would pass it over for ever.
  */
 export function groupsInTurn(
   tables: GroupTables,
@@ -93,7 +94,7 @@ export function groupsInTurn(
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        u.slot, u.used, u.oldest, u.kept, h.standing, l.bounded_since,
+        u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8

@@ -110,7 +110,7 @@ export function jobsOfGroups(
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
           end as bounded_since,
-        case when c.rate_limit is null then '{}'
+        case when c.rate_limit is null then c.kept
           else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
         case
           when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
