@@ -1,6 +1,7 @@
 import { createQueue, createWorker, defineJob, handle, handleBatch, limitsIn } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { QueueLimiter } from '../../src/features/limits/worker/queue-limiter.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -39,4 +40,37 @@ test('batches of a kind with a rate begin where jobs of another kind take each s
   await queue.enqueueMany(database.db, rated, new Array(RATED).fill({ priority: 0 }));
   await until(() => ran.rated === RATED || ran.other === OTHERS);
   expect(ran.rated).toBe(RATED);
+});
+
+test('a batch whose starts become void just before it begins keeps no slot', async () => {
+  let ran = 0;
+  const worker = createWorker(database.db, {
+    queue,
+    queues: { q: { concurrency: 1 } },
+    handlers: [
+      handleBatch(rated, { maxSize: 5, maxWaitMs: 10 }, async (jobs) => {
+        ran += jobs.length;
+      }),
+    ],
+  });
+  onTestFinished(() => worker.stop());
+  const { mostTogether } = QueueLimiter.prototype;
+  let hasPassed = false;
+  let isVoid = false;
+  // The clock passes their end between the look and the beginning.
+  const spy = vi.spyOn(QueueLimiter.prototype, 'mostTogether').mockImplementation(function (
+    this: QueueLimiter,
+    jobs,
+  ) {
+    isVoid = hasPassed && !isVoid;
+    const most = isVoid ? 0 : mostTogether.call(this, jobs);
+    hasPassed = most > 0;
+    return most;
+  });
+  onTestFinished(() => spy.mockRestore());
+  await queue.enqueueMany(database.db, rated, new Array(5).fill({}));
+  await worker.start();
+  await until(() => isVoid);
+  spy.mockRestore();
+  await until(() => ran === 5, { timeoutMs: 15_000 });
 });

@@ -160,11 +160,13 @@ export class GatheredBatches implements Batches {
     return next;
   }
 
-  /** Begins the batch that waits and stands first. */
+  /** Begins the batch that waits and stands first, if it still may. */
   begin(): void {
     const next = this.#next;
-    if (next === undefined) return;
-    const attempts = new Set(next.take(this.#mostOf(next)));
+    const most = next === undefined ? 0 : this.#mostOf(next);
+    // Its starts may have become void since the look.
+    if (next === undefined || most === 0) return;
+    const attempts = new Set(next.take(most));
     const untilMs = this.#options.gate?.beginBatch([...attempts].map(({ job }) => job));
     for (const attempt of attempts) {
       this.#options.running.add(attempt);

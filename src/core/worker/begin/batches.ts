@@ -33,7 +33,7 @@ export interface Batches {
   add(attempts: readonly Attempt[]): readonly Attempt[];
   /** Whether a batch may begin whose first job is ahead of this one in the queue. */
   isBefore(attempt: Attempt | undefined): boolean;
-  /** Begins the batch that waits and stands first. */
+  /** Begins the batch that waits and stands first, if it still may. */
   begin(): void;
   /** Forgets those of the attempts that have no slot yet. */
   drop(attempts: ReadonlySet<Attempt>): void;
