@@ -26,13 +26,8 @@
         select $11::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from ended as e
         where e.ended_group is not null and e.id not in (select id from blocking)
-          and (e.ended_group in (
-            select g.group_key from "queue_groups" as g
-            where g.queue = $12 and g.bounded_since is not null
-              and g.group_key = any(array(select e.ended_group from ended as e))
-          )) is true
         union
-        select $13::text, b.until, b.ended_group from blocking as b
+        select $12::text, b.until, b.ended_group from blocking as b
         where b.until < 'infinity'
         ) as g
       ) as n
@@ -51,4 +46,3 @@
 -- $10 = "mail"
 -- $11 = "mail"
 -- $12 = "mail"
--- $13 = "mail"

@@ -26,13 +26,8 @@
         select $11::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from finished as e
         where e.ended_group is not null and e.id not in (select id from blocking)
-          and (e.ended_group in (
-            select g.group_key from "queue_groups" as g
-            where g.queue = $12 and g.bounded_since is not null
-              and g.group_key = any(array(select e.ended_group from finished as e))
-          )) is true
         union
-        select $13::text, b.until, b.ended_group from blocking as b
+        select $12::text, b.until, b.ended_group from blocking as b
         where b.until < 'infinity'
         ) as g
       ) as n
@@ -42,7 +37,7 @@
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
         priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
         claimed_at, finished_at)
-      select f.id, f.queue, f.kind, f.payload, 'completed', $14::text::jsonb, f.errors,
+      select f.id, f.queue, f.kind, f.payload, 'completed', $13::text::jsonb, f.errors,
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
         f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
         statement_timestamp()
@@ -61,5 +56,4 @@
 -- $10 = "mail"
 -- $11 = "mail"
 -- $12 = "mail"
--- $13 = "mail"
--- $14 = "{\"text\":\"mail\"}"
+-- $13 = "{\"text\":\"mail\"}"

@@ -36,13 +36,8 @@
         select $14::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from finished as e
         where e.ended_group is not null and e.id not in (select id from blocking)
-          and (e.ended_group in (
-            select g.group_key from "queue_groups" as g
-            where g.queue = $15 and g.bounded_since is not null
-              and g.group_key = any(array(select e.ended_group from finished as e))
-          )) is true
         union
-        select $16::text, b.until, b.ended_group from blocking as b
+        select $15::text, b.until, b.ended_group from blocking as b
         where b.until < 'infinity'
         ) as g
       ) as n
@@ -76,4 +71,3 @@
 -- $13 = "mail"
 -- $14 = "mail"
 -- $15 = "mail"
--- $16 = "mail"

@@ -68,9 +68,10 @@ export class GroupStatements implements StatementExtension {
     // With others in a union each is there once.
     const once = blocks === undefined ? sql`distinct ` : sql``;
     const free = blocks === undefined ? sql`` : sql` and e.id not in (select id from blocking)`;
-    // A cancel may be part of a transaction of the app, which stays open after a limit was set.
-    const isPrompt = deleted && endsAs.cancelled === undefined;
-    const awaited = isPrompt ? this.#mayBeAwaited(queue, ended) : sql``;
+    // A cancel may be part of a transaction of the app, which stays open after a limit was set. What blocks
+    // others either frees no slot, as its handler goes on, or stops a group, which needs its notes anyway.
+    const mayBeUnnoted = deleted && endsAs.cancelled === undefined && blocks === undefined;
+    const awaited = mayBeUnnoted ? this.#mayBeAwaited(queue, ended) : sql``;
     const untilThen =
       blocks === undefined
         ? sql``
