@@ -136,7 +136,10 @@ export class Starts {
     return opens;
   }
 
-  /** Spends some of what is {@link available}; returns until when what they are for may begin. */
+  /**
+   * Spends some of what is {@link available}; returns until when what they are for may begin. That is over
+   * where some of them have become void since the look.
+   */
   spend(cost: number, nowMs: number): number {
     this.#spent += cost;
     let missing = cost;
@@ -149,7 +152,7 @@ export class Starts {
       if (taken > 0) untilMs = Math.min(untilMs, grant.untilMs);
     }
     if (this.#grants[0]?.left === 0) this.#grants = this.#grants.filter(({ left }) => left > 0);
-    return untilMs;
+    return missing > 0 ? nowMs : untilMs;
   }
 
   /** Whether a question is worth it, when a job of this cost is next, if any. */
