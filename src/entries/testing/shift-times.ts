@@ -56,7 +56,7 @@ export function shiftTimesQuery(queue: Queue, { ms, written, only }: Shift): SQL
       : [
           shifted(limits.tables.queueHolds, ['until']),
           shifted(limits.tables.queueNotes, ['dueAt']),
-          shifted(limits.tables.queueGroups, ['readyAt'], [noRates]),
+          shifted(limits.tables.queueGroups, ['readyAt', 'boundedSince'], [noRates]),
           shifted(limits.tables.queueUsage, [], [noRates]),
         ]),
   ];
