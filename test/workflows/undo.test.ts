@@ -4,6 +4,7 @@ import {
   createQueue,
   createWorker,
   defineJob,
+  defineSignal,
   fixedBackoff,
   handlersFor,
   isFinal,
@@ -120,6 +121,61 @@ describe('the undo of a job that is to end', () => {
     await until(async () => (await stateOf(id)) === 'discarded');
     expect(undone).toEqual(['one']);
     expect(answers).toBe(2);
+  });
+});
+
+describe('a step after a sleep that has passed', () => {
+  test('is undone at the deadline of its job', async () => {
+    const approval = defineSignal('approval');
+    const dated = defineJob('dated', { queue: 'q', deadlineMs: 3_600_000 });
+    const undone: string[] = [];
+    const handlers = [
+      handle(dated, async ({ step }) => {
+        try {
+          await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+          await step.sleep('a moment', 1);
+          await step.run('two', { undo: () => void undone.push('two') }, () => 1);
+          await step.waitForSignal(approval);
+        } catch (error) {
+          if (isFinal(error)) await step.undoAll(error);
+          throw error;
+        }
+      }),
+    ];
+    const worker = createWorker(database.db, { queue, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, dated);
+    await until(async () => (await stepsOf(id)).includes('approval'));
+    await until(async () => (await stateOf(id)) === 'scheduled');
+    await database.client`
+      update queue_jobs set run_at = run_at - interval '1 hour', created_at = created_at - interval '1 hour'`;
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect(undone).toEqual(['two', 'one']);
+  });
+
+  test('is undone by the attempt after one whose undo has failed', async () => {
+    const undone: string[] = [];
+    let isBusy = true;
+    await start(async ({ step }) => {
+      try {
+        await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+        await step.sleep('a moment', 1);
+        const undo = () => {
+          if (!isBusy) return undone.push('two');
+          isBusy = false;
+          throw new Error('the line is busy');
+        };
+        await step.run('two', { undo }, () => 1);
+        throw new NonRetryableError('out of stock');
+      } catch (error) {
+        if (isFinal(error)) await step.undoAll(error);
+        throw error;
+      }
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect(undone).toEqual(['two', 'one']);
   });
 });
 

@@ -188,9 +188,10 @@ export class AttemptSteps {
       if (found?.kind !== undefined && found.kind !== kind) {
         throw new StepMismatchError(job.kind, name, found.kind, kind);
       }
-      if (!isOver(found) && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
-      const attempt = found === undefined || found.error === null ? 1 : found.attempts + 1;
+      // The end of a sleep is never written, and what comes after one that has passed may have to be undone.
       const isReplayed = isOver(found) || (kind === 'sleep' && (this.leftMs(found) ?? 1) <= 0);
+      if (!isReplayed && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
+      const attempt = found === undefined || found.error === null ? 1 : found.attempts + 1;
       if (this.#observer === undefined || isReplayed) return await run(found);
       const observation = this.#observer.begin({
         job: { id: job.id, kind: job.kind, queue: job.queue, attempt: job.attempt },
