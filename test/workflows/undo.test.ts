@@ -262,6 +262,44 @@ test('undoAll goes on where a call before it has failed', async () => {
   expect(undone).toEqual(['three', 'two', 'two', 'one']);
 });
 
+test('an undo that is tried again comes before those of the steps before it, beside a step that fails', async () => {
+  const undone: string[] = [];
+  let isBusy = true;
+  await start(async ({ step }) => {
+    let release = () => {};
+    const isBooked = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const book = async () => {
+      for (let n = 0; n < 10; n++) await step.run(`ask ${n}`, () => 1);
+      for (const name of ['one', 'two', 'three']) {
+        const undo = () => {
+          if (name !== 'two' || !isBusy) return undone.push(name);
+          isBusy = false;
+          throw new Error('the line is busy');
+        };
+        await step.run(name, { undo }, () => 1);
+      }
+      release();
+    };
+    try {
+      await Promise.all([
+        book(),
+        step.run('pay', async () => {
+          await isBooked;
+          throw new NonRetryableError('no money');
+        }),
+      ]);
+    } catch (error) {
+      if (isFinal(error)) await step.undoAll(error);
+      throw error;
+    }
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect(undone).toEqual(['three', 'two', 'one']);
+});
+
 test('calls of undoAll beside each other return once all is undone', async () => {
   const undone: string[] = [];
   let calls = 0;

@@ -10,6 +10,7 @@ import {
   MAX_NAME_BYTES,
   MAX_TIMER_MS,
 } from '../../../core/job/limits.ts';
+import { nextTurn } from '../../../core/runtime.ts';
 import type { Transaction } from '../../../core/sql/executor.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { QueueError } from '../../../errors.ts';
@@ -247,6 +248,8 @@ export class StepRun implements Step {
       if (recorded === undefined) throw this.#steps.lost();
       this.#isUndoRecorded = true;
     }
+    // Beside the step that has failed, others may still be replayed: they take no longer than this turn.
+    await this.#steps.busy(nextTurn);
     // One by one: steps that are under way may be recorded meanwhile.
     for (let last = this.#undoables.pop(); last !== undefined; last = this.#undoables.pop()) {
       const undoName = `${UNDO}:${last.name}`;
