@@ -570,6 +570,33 @@ test.each(['has failed before', 'waits for a child'])(
   },
 );
 
+test.each(['run', 'signal', 'first', 'sleep'] as const)(
+  'a step of the sort %s that is one too many does nothing',
+  async (sort) => {
+    let calls = 0;
+    await start(async ({ step, job }) => {
+      if (job.errors.length === 0) {
+        await database.client`
+          insert into queue_steps (job_id, queue, name, kind, attempts, fence, started_at, ended_at)
+          select ${job.id}, 'q', 'step ' || n, 'run', 1, 0, now(), now() from generate_series(1, 10000) as n`;
+        throw new Error('in the middle');
+      }
+      if (sort === 'run') await step.run('late', () => calls++);
+      if (sort === 'signal') await step.waitForSignal(approval, { name: 'late', timeoutMs: 0 });
+      if (sort === 'first') await step.first('late', { now: { delayMs: 0 } });
+      if (sort === 'sleep') await step.sleep('late', 0);
+    });
+    const id = await enqueue();
+    await ended(id).catch(() => undefined);
+    expect((await queue.find(database.db, id))?.errors.at(-1)).toMatchObject({
+      name: new StepLimitError('').name,
+    });
+    expect(calls).toBe(0);
+    const [late] = await database.client`select count(*)::int as count from queue_steps where name = 'late'`;
+    expect(late?.count).toBe(0);
+  },
+);
+
 describe('what a handler must not do', () => {
   const failing = async (run: Run) => {
     const id = await enqueue({ maxAttempts: 1 });

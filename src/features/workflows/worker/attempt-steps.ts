@@ -122,10 +122,8 @@ export class AttemptSteps {
   #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
   /** When the memo was there, by the monotonic clock. */
   #readMs = 0;
-  /** How many steps the job has, without undos. */
-  #recorded = 0;
-  /** Those of them that earlier attempts have recorded. */
-  #known: ReadonlyMap<string, KnownStep> | undefined;
+  /** How many steps the job has, without undos: recorded, or begun by this attempt. */
+  #count = 0;
   /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
   #active = 0;
   /** When the waits are over, by the monotonic clock. */
@@ -191,6 +189,8 @@ export class AttemptSteps {
       // The end of a sleep is never written, and what comes after one that has passed may have to be undone.
       const isReplayed = isOver(found) || (kind === 'sleep' && (this.leftMs(found) ?? 1) <= 0);
       if (!isReplayed && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
+      // What is done must be undone, however much that is.
+      if (found === undefined && !undoes) this.#countNew();
       const attempt = found === undefined || found.error === null ? 1 : found.attempts + 1;
       if (this.#observer === undefined || isReplayed) return await run(found);
       const observation = this.#observer.begin({
@@ -250,12 +250,11 @@ export class AttemptSteps {
       if (signal === null || output === undefined) continue;
       this.#received.set(signal, (this.#received.get(signal) ?? 0) + 1);
     }
-    this.#recorded = steps.filter(({ name }) => !isUndo(name)).length;
+    this.#count = steps.filter(({ name }) => !isUndo(name)).length;
     // They are in the order in which they began.
     const trace = steps.findLast((step) => step.trace !== null)?.trace;
     if (trace !== undefined && trace !== null) this.#observer?.resume(trace);
-    this.#known = new Map(steps.map((step) => [step.name, step]));
-    return this.#known;
+    return new Map(steps.map((step) => [step.name, step]));
   }
 
   /** What a step that is over has returned. @throws StepFailedError when it has failed for good */
@@ -410,7 +409,7 @@ export class AttemptSteps {
     return stored === undefined ? undefined : JSON.parse(stored);
   }
 
-  /** @throws StepLimitError for a large output, or a step too many */
+  /** @throws StepLimitError for a large output */
   toRecord(name: string, kind: StepKind, output: unknown, startMs: number): StepToRecord {
     const { id, fence } = this.attempt.job;
     const json = output === undefined ? undefined : toStoredJson(output);
@@ -420,15 +419,12 @@ export class AttemptSteps {
           'elsewhere, and return where it is',
       );
     }
-    // What is done must be undone, however much that is.
-    if (!isUndo(name)) this.checkCount(name);
     return { id, fence, name, kind, output: json, tookMs: performance.now() - startMs, ended: true };
   }
 
-  /** @throws StepLimitError */
-  checkCount(name: string): void {
-    if (this.#known?.has(name)) return;
-    if (++this.#recorded <= MAX_STEPS) return;
+  /** One more step begins. @throws StepLimitError */
+  #countNew(): void {
+    if (++this.#count <= MAX_STEPS) return;
     const { id, kind } = this.attempt.job;
     throw new StepLimitError(
       `Job ${id} ('${kind}') has ${MAX_STEPS} steps, which is the most. ` +

@@ -238,7 +238,6 @@ export class StepChildren {
   /** That it waits, for those who look. */
   async #recordWait(name: string): Promise<void> {
     const { id, fence } = this.#steps.attempt.job;
-    this.#steps.checkCount(name);
     const step = { id, fence, name, kind: 'wait', tookMs: 0, ended: false } as const;
     if ((await this.#steps.store.record(step)) === undefined) throw this.#steps.lost();
     this.#steps.attempt.noteProgress();

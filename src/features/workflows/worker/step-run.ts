@@ -284,7 +284,6 @@ export class StepRun implements Step {
       let leftMs = this.#steps.leftMs(found);
       if (leftMs === undefined) {
         const { id, fence } = this.#steps.attempt.job;
-        this.#steps.checkCount(name);
         const trace = this.#steps.traceOf(name);
         const sleep = { id, fence, name, kind: 'sleep', trace, tookMs: 0, ended: false } as const;
         const recorded = await this.#steps.store.record({ ...sleep, ...step });
