@@ -111,6 +111,17 @@ describe('a child', () => {
     expect(await outputOf(forked.id)).toBe(40);
   });
 
+  test('is waited for twice in one wait, and has two places in what that returns', async () => {
+    await start(async ({ step }) => {
+      const one = await step.enqueue('one', child, 1);
+      const two = await step.enqueue('two', child, 2);
+      const outputs = await step.all('all', [one, two, one]);
+      const ends = await step.allEnded('ends', [two, two]);
+      return { outputs, ends: ends.map(({ id }) => id === two.id) };
+    });
+    expect(await outputOf(await enqueue())).toEqual({ outputs: [10, 20, 10], ends: [true, true] });
+  });
+
   test('returns its output to the job that waits for it', async () => {
     let runs = 0;
     const ended = handle(child, async ({ payload }) => {

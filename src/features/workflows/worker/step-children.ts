@@ -204,14 +204,14 @@ export class StepChildren {
     const hasFailed = () => failFast && [...ends.values()].some(({ state }) => state !== 'completed');
     // It has waited before, so they have probably ended.
     let ends = found === undefined ? new Map<number, ChildEnd>() : await find();
-    if (ends.size < kinds.size && !hasFailed()) {
+    if (kinds.some(([id]) => !ends.has(id)) && !hasFailed()) {
       if (await this.#waitFor(batchIds, failFast)) {
         if (found === undefined) await this.#recordWait(name);
         return await this.#steps.wait(name, null);
       }
       ends = await find();
     }
-    return [...kinds].flatMap(([id, kind]) => {
+    return kinds.flatMap(([id, kind]) => {
       const end = ends.get(id);
       if (end === undefined && hasFailed()) return [];
       return [{ ...(end ?? { id, state: 'gone', reason: RESULT_GONE }), kind }];
@@ -266,19 +266,22 @@ export function checkChild(child: Child): Child {
   throw new TypeError(`waitForJob takes what step.enqueue has returned, got ${shown(child)}`);
 }
 
-/** The batches of children, and the kinds of these by their ids, in their order. */
+/** The batches of children, and the ids of these with their kinds, in their order. */
 function idsOf(
   name: string,
   children: Children | readonly Child[],
-): { readonly batchIds: readonly number[]; readonly kinds: ReadonlyMap<number, string> } {
+): {
+  readonly batchIds: readonly number[];
+  readonly kinds: readonly (readonly [id: number, kind: string])[];
+} {
   if (Array.isArray(children)) {
     const all = (children as readonly Child[]).map(checkChild);
     const batchIds = [...new Set(all.map(({ batchId }) => batchId))];
-    return { batchIds, kinds: new Map(all.map(({ id, job }) => [id, job.kind])) };
+    return { batchIds, kinds: all.map(({ id, job }) => [id, job.kind]) };
   }
   const { ids, batchId, job } = checkObject(`step '${name}': children`, children as Children);
   if (!Array.isArray(ids)) {
     throw new TypeError(`step '${name}' takes what step.enqueueMany has returned, got ${shown(children)}`);
   }
-  return { batchIds: [batchId], kinds: new Map(ids.map((id) => [id, job.kind])) };
+  return { batchIds: [batchId], kinds: ids.map((id) => [id, job.kind]) };
 }
