@@ -406,7 +406,9 @@ export class WorkflowModel {
   /** Asks for the end of all members of batches that are to end. */
   endMembers(): void {
     for (const job of this.live) {
-      if (job.batch === null || job.unwanted || !this.batch(job.batch).unwanted) continue;
+      if (job.batch === null || job.unwanted) continue;
+      const { unwanted, ended } = this.batch(job.batch);
+      if (!unwanted || ended) continue;
       job.unwanted = true;
       this.cancelledWith.add(job.id);
       if (job.workerId !== null) continue;

@@ -538,6 +538,25 @@ describe('a flow', () => {
     expect(await statesOf(jobIds)).toEqual(['cancelled', 'completed']);
   });
 
+  test('that was cancelled lets a job run that was redriven by itself after its end', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 'one');
+    });
+    await workflows.cancelFlow(database.db, id);
+    await endAllMembers(database.db, all, (await fold()).unwanted, undefined);
+    await work_();
+    expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 1 });
+    const [jobId = Number.NaN] = jobIds;
+    expect(await queue.redrive(database.db, { id: jobId, state: 'cancelled' })).toMatchObject({
+      redriven: 1,
+    });
+    // A worker goes on asking for some seconds, since members may have been locked.
+    expect(await endAllMembers(database.db, all, [id], undefined)).toEqual(new Set());
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['completed']);
+    expect(ran).toEqual(['one']);
+  });
+
   test('that is cancelled ends although its queue is paused, and so does what comes after a failure', async () => {
     const worker = await start();
     const flows = await Promise.all(

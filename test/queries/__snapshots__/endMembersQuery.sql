@@ -3,7 +3,7 @@
     ),
     unwanted as materialized (
       select b.id, b.cancel_reason as reason from "queue_batches" as b
-      where b.cancel_reason is not null and b.id = any(array(
+      where b.cancel_reason is not null and b.ended_at is null and b.id = any(array(
         select j.batch_id from wanted join "queue_jobs" as j on j.queue = $2 and j.id = any(wanted.ids)
       ))
       order by b.id for share of b skip locked

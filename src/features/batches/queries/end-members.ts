@@ -20,7 +20,8 @@ export interface EndMembers {
  *
  * **Under concurrency.** It waits for no lock: a locked row is left for the next look. The reason stands in
  * the row of the batch, so a crash in between loses nothing. It locks batches before jobs, as a fold does,
- * and reads the reason after that lock: a redrive of the flow that came first has taken it away.
+ * and reads the reason after that lock: a redrive of the flow that came first has taken it away. A batch that
+ * has ended has no member to end: one that lives was put back by itself.
  */
 export async function endMembers(db: Runner, tables: TablesOfBatches, end: EndMembers): Promise<number> {
   const [row] = await queryRows(db, tables, endMembersQuery(tables, end), { entry: BATCHES_ENTRY });
@@ -44,7 +45,7 @@ export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }
     ),
     unwanted as materialized (
       select b.id, b.cancel_reason as reason from ${queueBatches} as b
-      where b.cancel_reason is not null and b.id = any(array(
+      where b.cancel_reason is not null and b.ended_at is null and b.id = any(array(
         select j.batch_id from wanted join ${queueJobs} as j on j.queue = ${queue} and j.id = any(wanted.ids)
       ))
       order by b.id for share of b skip locked
