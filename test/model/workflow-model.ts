@@ -467,6 +467,11 @@ export class WorkflowModel {
       job.unwanted = false;
       if (job.workerId === null) job.blockers = null;
     }
+    // Their children wake them no more until they ask again.
+    for (const { batch, job, policy } of this.waits) {
+      const isChildren = policy === 'parent' || policy === 'detached';
+      if (isChildren && failed.some(({ id }) => id === job)) this.batch(batch).waiting = null;
+    }
     for (const { id } of failed) this.redrive(id);
     for (const job of this.live) {
       const open = batches.filter(
