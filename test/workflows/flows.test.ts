@@ -625,6 +625,14 @@ describe('a flow', () => {
     await until(() => errors.includes('counting batches anew'));
   });
 
+  test('takes a setting that is undefined as one that is left out', async () => {
+    const { jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 'b', { after: [flow.add(work, 'a')], delayMs: undefined, runAt: undefined });
+    });
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['completed', 'completed']);
+  });
+
   test('refuses what cannot be one', async () => {
     const { db } = database;
     const flow = (build: Parameters<typeof workflows.enqueueFlow>[1]) => workflows.enqueueFlow(db, build);

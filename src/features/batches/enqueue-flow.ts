@@ -7,7 +7,7 @@ import { checkEntries } from '../../core/queue/enqueue/enqueue.ts';
 import type { EnqueueArguments, EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
-import { blockedJob } from './blocked-job.ts';
+import { blockedJob, checkUntimed } from './blocked-job.ts';
 import { insertMembers } from './insert-members.ts';
 import { addWaits, type Wait } from './queries/add-waits.ts';
 import { openBatches } from './queries/open-batches.ts';
@@ -131,9 +131,7 @@ export async function builtFlow(build: (flow: FlowBuilder) => void | Promise<voi
         throw new TypeError(`${what}onFailure must be 'cancel' or 'run', got ${shown(onFailure)}`);
       }
       const parents = new Set(after.map((parent) => checkNode(what, flow, parent)));
-      if (parents.size > 0 && ('delayMs' in rest || 'runAt' in rest)) {
-        throw new TypeError(`${what}with after there is no delayMs or runAt; let its handler sleep`);
-      }
+      if (parents.size > 0) checkUntimed(`${what}with after `, rest);
       // The definition types an omitted payload as `undefined`.
       const entry = { ...rest, payload } as EnqueueEntry<typeof job>;
       const node = new Node(flow, nodes.length, job, entry, parents, onFailure);
