@@ -777,6 +777,15 @@ describe('a batch', () => {
     await expect(workflows.enqueueBatch(database.db, work, [], last)).rejects.toThrow(
       "enqueueBatch: last: unknown option 'prior'; did you mean priority?",
     );
+    const late = { last: report, payload: 'report', delayMs: 5 };
+    await expect(workflows.enqueueBatch(database.db, work, [], late)).rejects.toThrow(
+      'enqueueBatch: last: there is no delayMs or runAt; let its handler sleep',
+    );
+    for (const entries of [undefined, 5, {}]) {
+      // @ts-expect-error: no entries
+      const none = workflows.enqueueBatch(database.db, work, entries, { last: report, payload: 'report' });
+      await expect(none).rejects.toThrow("enqueueBatch('work') takes [{ payload, … }], got ");
+    }
     expect(await database.client`select from queue_batches`).toHaveLength(0);
   });
 

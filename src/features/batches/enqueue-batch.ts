@@ -1,11 +1,12 @@
 import type { JobDefinition } from '../../core/job/definition.ts';
 import type { PlainEnqueueOptions } from '../../core/job/enqueue-options.ts';
+import { shown } from '../../core/job/shown.ts';
 import { checkEntries } from '../../core/queue/enqueue/enqueue.ts';
 import type { EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
 import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { Executor } from '../../core/sql/executor.ts';
-import { blockedJob } from './blocked-job.ts';
+import { blockedJob, checkUntimed } from './blocked-job.ts';
 import { checkMembers, insertMembers } from './insert-members.ts';
 import { addWaits } from './queries/add-waits.ts';
 import { openBatches } from './queries/open-batches.ts';
@@ -47,12 +48,15 @@ export async function enqueueBatch<TJob extends JobDefinition>(
   entries: BatchEntries<TJob>,
   ending: { readonly job: JobDefinition; readonly entry: EnqueueEntry<JobDefinition> },
 ): Promise<EnqueuedBatch> {
+  const caller = `enqueueBatch('${job.kind}') takes [{ payload, … }]`;
+  const { [Symbol.iterator]: each, [Symbol.asyncIterator]: eachInTime } = Object(entries);
+  if ((each ?? eachInTime) === undefined) throw new TypeError(`${caller}, got ${shown(entries)}`);
   // Before anything is sent: a wrong one at the end of a million would roll them back.
+  checkUntimed('enqueueBatch: last: ', ending.entry);
   const [last] = await checkEntries(queue.settings(), ending.job, [ending.entry], 'enqueueBatch: last');
   if (last === undefined) throw new TypeError('enqueueBatch: there is no job to run at the end');
   // One member for now: a batch without members is born ended. `sealBatch` writes the real number.
   const [id = Number.NaN] = await openBatches(tx, tables, [1], true);
-  const caller = `enqueueBatch('${job.kind}') takes [{ payload, … }]`;
   let [enqueued, duplicates] = [0, 0];
   for await (const some of chunks(entries)) {
     const checked = await checkEntries(queue.settings(), job, some, caller);
