@@ -65,8 +65,8 @@ export interface WaitForSignalOptions {
 /** Options of `step.token`. */
 export interface TokenOptions {
   /**
-   * For how long it can be redeemed, in milliseconds from its first making, 1 to 365 days, by the clocks of
-   * the processes. @default for as long as the job is live
+   * For how long it can be redeemed, in milliseconds from its first making, by the database's clock: at least
+   * 1, at most 365 days. @default for as long as the job is live
    */
   readonly expiresInMs?: number | undefined;
   /**
