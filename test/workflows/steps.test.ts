@@ -570,6 +570,40 @@ test.each(['has failed before', 'waits for a child'])(
   },
 );
 
+test('a step whose record had to wait stands before those that began after it', async () => {
+  await database.client.unsafe(`
+    create sequence refusals;
+    create function refuse() returns trigger language plpgsql as $$ begin
+      if nextval('refusals') <= 3 then raise exception 'not now' using errcode = '55P03'; end if;
+      return new;
+    end $$;
+    create trigger refuse before insert on queue_steps
+    for each row when (new.name = 'one') execute function refuse();
+  `);
+  onTestFinished(async () => {
+    await database.client`drop function refuse cascade`;
+    await database.client`drop sequence refusals`;
+  });
+  const isRefused = async () => {
+    const [row] = await database.client`select last_value::int as refusals from refusals`;
+    return row?.refusals >= 3;
+  };
+  await start(async ({ step }) => {
+    let release = () => {};
+    const hasBegun = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await Promise.all([
+      step.run('one', release),
+      hasBegun.then(() => step.run('two', () => until(isRefused))),
+    ]);
+  });
+  const id = await enqueue();
+  await ended(id);
+  const steps = await queue.workflows.steps(database.db, id);
+  expect(steps.map(({ name }) => name)).toEqual(['one', 'two']);
+});
+
 test.each(['run', 'signal', 'first', 'sleep'] as const)(
   'a step of the sort %s that is one too many does nothing',
   async (sort) => {

@@ -20,6 +20,8 @@ export interface StepRecorderOptions {
 
 interface PendingStep {
   readonly step: StepToRecord;
+  /** When it came, by the monotonic clock: meanwhile its `tookMs` grows. */
+  readonly sinceMs: number;
   readonly until: RetryUntil;
   resolve(recorded: RecordedStep | undefined): void;
   reject(error: unknown): void;
@@ -50,7 +52,7 @@ export class StepRecorder {
    */
   record(step: StepToRecord, until: RetryUntil): Promise<RecordedStep | undefined> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ step, until, resolve, reject });
+      this.#waiting.push({ step, sinceMs: performance.now(), until, resolve, reject });
       if (this.#writing) return;
       this.#writing = true;
       void this.#writeAll();
@@ -101,13 +103,12 @@ export class StepRecorder {
     const { db, tables, holder } = this.#options;
     const [only, second] = batch;
     if (only !== undefined && second === undefined) {
-      const recorded = await recordOneStep(db, tables, holder, only.step, 'briefly');
+      const recorded = await recordOneStep(db, tables, holder, asOfNow(only), 'briefly');
       await faultPoint('step: recorded');
       only.resolve(recorded);
       return;
     }
-    const steps = batch.map(({ step }) => step);
-    const recorded = await recordSteps(db, tables, holder, steps, 'briefly');
+    const recorded = await recordSteps(db, tables, holder, batch.map(asOfNow), 'briefly');
     await faultPoint('step: recorded');
     for (const { step, resolve } of batch) resolve(recorded.get(stepKey(step)));
   }
@@ -118,6 +119,11 @@ export class StepRecorder {
     if (second === undefined) only?.reject(error);
     else for (const one of batch) await this.#write([one]);
   }
+}
+
+/** The database reckons when a step began from the time of the statement. */
+function asOfNow({ step, sinceMs }: PendingStep): StepToRecord {
+  return { ...step, tookMs: step.tookMs + performance.now() - sinceMs };
 }
 
 /** Those that are tried again; the others are told why they are not. */
