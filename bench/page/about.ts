@@ -12,7 +12,7 @@ with results keeps each job, its payload and its output; with outcomes, all of i
 queue makes at least one per job. Does the queue get slower with each job that is done?`,
   scheduled: `A queue holds more than what is due for this worker: jobs for tomorrow, other queues, kinds that only newer workers
 know. What do they cost a claim that does not want them?`,
-  handlers: `Most handlers wait for somebody: an API, a mail server, a model. Does the worker keep all of its slots busy meanwhile, and
+  handlers: `Most handlers wait for something else: an API, a mail server, a model. Does the worker keep all of its slots busy meanwhile, and
 what does each job cost its process? What is shown beside them is the same waiting with no queue at all, which is the most that can
 be had. If your handlers wait, a worker does as many of them a second as it has slots for, times the last column but one.`,
   transactional: `Handlers that write to your database: an order, a balance, an entry of a ledger. With \`complete(tx)\` the end of the job commits
