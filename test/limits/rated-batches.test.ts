@@ -72,5 +72,5 @@ test('a batch whose starts become void just before it begins keeps no slot', asy
   await worker.start();
   await until(() => isVoid);
   spy.mockRestore();
-  await until(() => ran === 5, { timeoutMs: 15_000 });
+  await until(() => ran === 5);
 });

@@ -51,7 +51,7 @@ test('where there are more workers than slots, each that has had its turn tells 
   await until(() => new Set(told).size === names.length);
   const rows = await database.client<{ id: number }[]>`select id::int from queue_workers`;
   expect(rows.map(({ id }) => id).sort()).toEqual([...new Set(told)].sort());
-  // Who was told last has yet to claim.
+  // The one that was told last may not have claimed yet.
   await until(() => [...begun.values()].every((jobs) => jobs > 0));
   expect(most).toBe(2);
 });

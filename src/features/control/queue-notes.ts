@@ -29,10 +29,10 @@ export type NotesTable<
 
 /**
  * `queue_notes`: from when on claims should look at some groups, because a job is due or a slot is free. A
- * transaction that enqueues a job, or ends its hold, only inserts here. It waits for no other transaction,
- * and no other transaction waits for it, even if it stays open for minutes. Claims fold the notes into
- * `queue_groups` and delete them, usually within milliseconds. A note is only a hint: limits are never
- * exceeded, whatever the notes say.
+ * transaction that enqueues a job, or ends a hold that others may wait for, only inserts here. It waits
+ * for no other transaction, and no other transaction waits for it, even if it stays open for minutes.
+ * Claims fold the notes into `queue_groups` and delete them, usually within milliseconds. A note is only a
+ * hint: limits are never exceeded, whatever the notes say.
  *
  * `admitted`: these groups have no row yet; the first claim that takes their jobs inserts it.
  */
