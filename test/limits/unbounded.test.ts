@@ -1,7 +1,8 @@
+import { sql } from 'drizzle-orm';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
 import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
-import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { finishJobs, finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
 import {
   addGrouped,
   addWorkers,
@@ -50,6 +51,15 @@ test('where groups take turns alone, the end of a job leaves no note', async () 
   expect([idsOf(next), (await groupRows(database.client)).a?.ready]).toEqual([[second], 'infinity']);
   const [third] = await addGrouped(database.client, [{ group: 'a' }]);
   expect(idsOf((await claimGroups(database.db, worker)).jobs)).toEqual([third]);
+});
+
+test('where groups take turns alone, an end hashes the groups that are bounded, and joins none', async () => {
+  const jobs = Array.from({ length: 500 }, (_, id) => ({ id, fence: 1 }) as ClaimedJob);
+  const query = finishJobsQuery(groupedTables(), { queue: 'q', workerId: 1 }, finishes(jobs));
+  const rows = await database.db.execute<{ 'QUERY PLAN': string }>(sql`explain ${query}`);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toContain('queue_groups');
+  expect(plan).not.toMatch(/Join Filter: .*ended_group/);
 });
 
 test('an end of a process that knows no limit leaves a note where another one has one', async () => {

@@ -92,7 +92,8 @@ export class GroupStatements implements StatementExtension {
 
   /**
    * Where groups take turns alone, no job of one waits for the end of another. Another process may know of a
-   * limit, or one may have been set: then the group's row says so.
+   * limit, or one may have been set: then the group's row says so. `IS TRUE` keeps `in` from becoming a join
+   * of CTEs of unknown size, a nested loop: 500 ends took 450 ms.
    */
   #mayBeAwaited(queue: string, ended: SQL): SQL {
     if (boundsGroups(this.#declared.get(queue) ?? {})) return sql``;
