@@ -573,8 +573,12 @@ test.each(['has failed before', 'waits for a child'])(
 test('a step whose record had to wait stands before those that began after it', async () => {
   await database.client.unsafe(`
     create sequence refusals;
+    create sequence permissions;
     create function refuse() returns trigger language plpgsql as $$ begin
-      if nextval('refusals') <= 3 then raise exception 'not now' using errcode = '55P03'; end if;
+      if not (select is_called from permissions) then
+        perform nextval('refusals');
+        raise exception 'not now' using errcode = '55P03';
+      end if;
       return new;
     end $$;
     create trigger refuse before insert on queue_steps
@@ -582,20 +586,22 @@ test('a step whose record had to wait stands before those that began after it', 
   `);
   onTestFinished(async () => {
     await database.client`drop function refuse cascade`;
-    await database.client`drop sequence refusals`;
+    await database.client`drop sequence refusals, permissions`;
   });
   const isRefused = async () => {
-    const [row] = await database.client`select last_value::int as refusals from refusals`;
-    return row?.refusals >= 3;
+    const [row] = await database.client<{ refused: boolean }[]>`select is_called as refused from refusals`;
+    return row?.refused;
   };
   await start(async ({ step }) => {
-    let release = () => {};
-    const hasBegun = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const allow = async () => {
+      await until(isRefused);
+      await database.client`select nextval('permissions')`;
+      await until(async () => (await database.client`select from queue_steps where name = 'one'`).length > 0);
+    };
     await Promise.all([
-      step.run('one', release),
-      hasBegun.then(() => step.run('two', () => until(isRefused))),
+      step.run('one', () => undefined),
+      // Later than one by more than a statement is ever under way.
+      delay(1_000).then(() => step.run('two', allow)),
     ]);
   });
   const id = await enqueue();
