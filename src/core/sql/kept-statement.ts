@@ -49,16 +49,20 @@ export class KeptStatement<Values extends object> {
 }
 
 /** Statements of one sort: one for each shape of it that some tables have had. */
-export class KeptStatements<Shape extends object, Values extends object> {
-  readonly #make: (tables: QueueTables, shape: Shape, place: Place<Values>) => SQL;
-  readonly #kept = new WeakMap<QueueTables, Map<string, KeptStatement<Values>>>();
+export class KeptStatements<
+  Shape extends object,
+  Values extends object,
+  Tables extends QueueTables = QueueTables,
+> {
+  readonly #make: (tables: Tables, shape: Shape, place: Place<Values>) => SQL;
+  readonly #kept = new WeakMap<Tables, Map<string, KeptStatement<Values>>>();
 
   /** @param make must not use anything that may change, but the shape: texts, numbers and booleans */
-  constructor(make: (tables: QueueTables, shape: Shape, place: Place<Values>) => SQL) {
+  constructor(make: (tables: Tables, shape: Shape, place: Place<Values>) => SQL) {
     this.#make = make;
   }
 
-  of(tables: QueueTables, shape: Shape): KeptStatement<Values> {
+  of(tables: Tables, shape: Shape): KeptStatement<Values> {
     const ofTables = this.#kept.get(tables) ?? new Map<string, KeptStatement<Values>>();
     this.#kept.set(tables, ofTables);
     const key = Object.values(shape).join();

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
+import { KeptStatements, type Place } from '../../../core/sql/kept-statement.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
 import { dueInGroup } from '../sql/due-in-group.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
@@ -35,6 +36,8 @@ export async function admitGroups(db: Runner, tables: GroupTables, queue: string
   return { used: Number(row?.used), newGroups: row?.new_groups === true };
 }
 
+const statements = new KeptStatements(admitStatement);
+
 /**
  * Notes that were used up are deleted by their range of the index: by their ids alone, all are read. Each
  * group is looked up by its key once, and then by where its row stands: under an old snapshot, a look by the
@@ -43,7 +46,12 @@ export async function admitGroups(db: Runner, tables: GroupTables, queue: string
  * @insteadOnCitus an error
  */
 export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
+  return statements.of(tables, {}).with({ queue });
+}
+
+function admitStatement(tables: GroupTables, _: object, place: Place<{ readonly queue: string }>): SQL {
   const { queueGroups, queueNotes } = tables;
+  const queue = place('queue');
   return sql`
     with free as materialized (${nextNotes(tables, { queue, admitted: false, most: sql`${MAX_NOTES}::int8` })}
     ),

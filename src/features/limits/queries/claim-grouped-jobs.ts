@@ -10,7 +10,14 @@ import {
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { handOver } from '../../../core/sql/hold-end.ts';
-import type { GroupClaim } from '../sql/group-claim.ts';
+import { KeptStatements, type Value } from '../../../core/sql/kept-statement.ts';
+import {
+  type GroupClaim,
+  type GroupClaimPlace,
+  type GroupClaimShape,
+  groupShapeOf,
+  groupValuesOf,
+} from '../sql/group-claim.ts';
 import { isUpheld } from '../sql/group-rows.ts';
 import { groupsInTurn } from '../sql/groups-in-turn.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
@@ -57,25 +64,32 @@ export async function claimGroupedJobs(
   return { jobs, more };
 }
 
+const statements = new KeptStatements(claimStatement);
+
 /**
  * @endsHold the death of a worker, whose job it takes over
  * @insteadOnCitus (plain; one after the other; by rates; one after the other by rates) an error
  */
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
-  const { queue, workerId, newGroups, withCosts = false } = claim;
+  return statements.of(tables, groupShapeOf(claim)).with(groupValuesOf(claim));
+}
+
+function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
+  const { newGroups, beginning, withCosts } = shape;
+  const queue = place('queue');
   const taken = newGroups ? sql`taken` : sql`within`;
   return handOver(tables, {
     ctes: sql`
-    with ${groupsInTurn(tables, claim)},
-    ${jobsOfGroups(tables, claim)}`,
-    holder: sql`${workerId}::int8`,
-    claimedAt: claimedAt(NEXT_ATTEMPT, claim.beginning === undefined ? 'all' : { first: claim.beginning }),
+    with ${groupsInTurn(tables, shape, place)},
+    ${jobsOfGroups(tables, shape, place)}`,
+    holder: sql`${place('workerId')}::int8`,
+    claimedAt: claimedAt(NEXT_ATTEMPT, beginning === 'all' ? 'all' : { first: place('first') }),
     set: sql`attempt = ${NEXT_ATTEMPT}, fence = j.fence + 1, waiting_key = null`,
     where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))`,
     returning: claimedColumns(tables, withCosts),
     answer: {
       name: 'claimed',
-      select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, claim)}
+      select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, queue)}
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning)${
           newGroups ? sql` or exists (select from beaten)` : sql``
@@ -91,7 +105,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
  * Groups go on, and holds whose time has passed are removed. `IS TRUE` keeps the pairs from
  * being joined: they are hashed. A hold that an open transaction removes is left to it.
  */
-function writes(tables: GroupTables, { queue }: GroupClaim): SQL {
+function writes(tables: GroupTables, queue: Value<string>): SQL {
   const { queueGroups, queueHolds } = tables;
   return sql`,
     turned as (
@@ -113,7 +127,7 @@ function writes(tables: GroupTables, { queue }: GroupClaim): SQL {
 }
 
 /** Of the new groups on offer, those stay noted that it had no room for, or that another has made. */
-function notesOfNewGroups({ queueNotes }: GroupTables, queue: string): SQL {
+function notesOfNewGroups({ queueNotes }: GroupTables, queue: Value<string>): SQL {
   return sql`,
     heeded as materialized (
       select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,

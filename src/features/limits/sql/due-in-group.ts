@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
+import type { Value } from '../../../core/sql/kept-statement.ts';
 import { BANDS, isOfGroup } from './group-rows.ts';
 
 /** So many jobs that may not be claimed now are passed before each priority is asked by itself. */
@@ -11,7 +12,7 @@ const FEW = 16;
 const ORDER = sql`order by j.priority, j.run_at, j.id`;
 
 export interface DueInGroup {
-  readonly queue: string;
+  readonly queue: Value<string>;
   /** The group's key, as SQL. */
   readonly group: SQL;
   /** The most jobs, as SQL. */

@@ -1,3 +1,5 @@
+import { arrayText } from '../../../core/sql/fence.ts';
+import type { Place } from '../../../core/sql/kept-statement.ts';
 import type { LimitSettings } from '../settings/limit-settings.ts';
 
 /** The limits of a queue's groups, as the code declares them. */
@@ -29,4 +31,74 @@ export interface GroupClaim {
    * @default false
    */
   readonly ringFirst?: boolean | undefined;
+}
+
+/** What the text of such a claim depends on. */
+export interface GroupClaimShape {
+  /** Whether the jobs of a group run one after the other. */
+  readonly serial: boolean;
+  /** Whether there is room for so many jobs of some kinds only. */
+  readonly bounded: boolean;
+  /** Whether it leaves jobs out by their ids. */
+  readonly without: boolean;
+  readonly newGroups: boolean;
+  readonly beginning: 'all' | 'first';
+  readonly withCosts: boolean;
+}
+
+/** What such a claim fills in. */
+export interface GroupClaimValues {
+  readonly queue: string;
+  /** A JSON array. */
+  readonly kinds: string;
+  readonly workerId: number;
+  readonly limit: number;
+  readonly concurrency: number | null;
+  readonly rateLimit: number | null;
+  readonly ratePerMs: number | null;
+  readonly run: number | null;
+  /** A JSON object, by kind. */
+  readonly rooms: string;
+  readonly without: string;
+  readonly first: 0 | 1;
+  /** By how many places the ring stands before the groups that were idle, or behind them. */
+  readonly ringLead: -1 | 1;
+}
+
+export type GroupClaimPlace = Place<GroupClaimValues>;
+
+export function groupShapeOf({
+  limits,
+  rooms,
+  without,
+  newGroups,
+  beginning,
+  withCosts = false,
+}: GroupClaim): GroupClaimShape {
+  return {
+    serial: limits.run !== undefined,
+    bounded: rooms !== undefined && rooms.size > 0,
+    without: without !== undefined && without.length > 0,
+    newGroups,
+    beginning: beginning === undefined ? 'all' : 'first',
+    withCosts,
+  };
+}
+
+export function groupValuesOf(claim: GroupClaim): GroupClaimValues {
+  const { queue, kinds, workerId, limit, limits, rooms = [], without = [], beginning, ringFirst } = claim;
+  return {
+    queue,
+    kinds: JSON.stringify(kinds),
+    workerId,
+    limit,
+    concurrency: limits.concurrency ?? null,
+    rateLimit: limits.rate?.limit ?? null,
+    ratePerMs: limits.rate?.perMs ?? null,
+    run: limits.run ?? null,
+    rooms: JSON.stringify(Object.fromEntries(rooms)),
+    without: arrayText(without),
+    first: beginning === 1 ? 1 : 0,
+    ringLead: ringFirst === true ? -1 : 1,
+  };
 }

@@ -1,12 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../../../core/job/limits.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import type { Value } from '../../../core/sql/kept-statement.ts';
 
 /** All priorities, for a `FROM`: the index of groups has the jobs of each one by their time. */
 export const BANDS: SQL = sql`generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)`;
 
 /** Whether the job `j` is in this group, for the index of groups. */
-export function isOfGroup(queue: string, group: SQL): SQL {
+export function isOfGroup(queue: Value<string>, group: SQL): SQL {
   return sql`j.queue = ${queue} and j.group_key = ${group} and j.group_key is not null`;
 }
 

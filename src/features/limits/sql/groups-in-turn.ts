@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
-import type { GroupClaim } from './group-claim.ts';
+import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
 import { nextNotes } from './note-groups.ts';
@@ -19,10 +19,12 @@ import { rateWindow } from './rate-used.ts';
  */
 export function groupsInTurn(
   tables: GroupTables,
-  { queue, limit, limits, newGroups, ringFirst = false }: GroupClaim,
+  { serial, newGroups }: GroupClaimShape,
+  place: GroupClaimPlace,
 ): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
-  const { concurrency = null, rate, run } = limits;
+  const queue = place('queue');
+  const limit = place('limit');
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = sql`${limit}::int8 + 8`;
   return sql`${
@@ -33,7 +35,7 @@ export function groupsInTurn(
       : sql``
   }seen as materialized (
       (select g.ctid as at, g.group_key, g.turn, g.ready_at,
-          row_number() over (order by g.turn) * 2 + ${ringFirst ? -1 : 1}::int8 as place
+          row_number() over (order by g.turn) * 2 + ${place('ringLead')}::int8 as place
         from ${queueGroups} as g
         where ${inRing} and g.ready_at = '-infinity'
         order by g.turn limit (select ${limit}::int8 * 2 + 32 from ${planAnew()}))
@@ -80,10 +82,10 @@ export function groupsInTurn(
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
         ${
-          run === undefined ? sql`coalesce(o.concurrency, e.concurrency, ${concurrency}::int4)` : sql`1`
+          serial ? sql`1` : sql`coalesce(o.concurrency, e.concurrency, ${place('concurrency')}::int4)`
         } as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, ${rate?.limit ?? null}::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, ${rate?.perMs ?? null}::int8) as rate_per_ms
+        coalesce(o.rate_limit, e.rate_limit, ${place('rateLimit')}::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, ${place('ratePerMs')}::int8) as rate_per_ms
       from locked as l cross join every as e left join ${queueLimits} as o
         on o.queue = ${queue} and o.kind = '' and o.group_key = l.group_key
     ),
@@ -126,9 +128,9 @@ export function groupsInTurn(
     ),
     open as materialized (
       select c.*, ${
-        run === undefined
-          ? sql`least(c.share, c.concurrency - c.held)`
-          : sql`case when c.held > 0 then 0 else least(c.share, ${run}::int8) end`
+        serial
+          ? sql`case when c.held > 0 then 0 else least(c.share, ${place('run')}::int8) end`
+          : sql`least(c.share, c.concurrency - c.held)`
       } as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     )`;

@@ -1,11 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_CLAIM_BYTES } from '../../../core/sql/claim-statement.ts';
-import { arrayText } from '../../../core/sql/fence.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
 import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
-import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
+import { isNotAmong, servedKindOf } from '../../../core/sql/served-kind.ts';
 import { dueInGroup, nextInGroup } from './due-in-group.ts';
-import type { GroupClaim } from './group-claim.ts';
+import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isOfGroup } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
 import { rateFreeAt, rateWith } from './rate-used.ts';
@@ -25,11 +24,12 @@ const UNNOTED_MS = 1_000;
  */
 export function jobsOfGroups(
   tables: GroupTables,
-  { queue, kinds, limits, limit, rooms, workerId, newGroups, without = [] }: GroupClaim,
+  { serial, bounded, without, newGroups }: GroupClaimShape,
+  place: GroupClaimPlace,
 ): SQL {
-  const serial = limits.run !== undefined;
-  const bounded = rooms !== undefined && rooms.size > 0;
   const { queueJobs, queueGroups } = tables;
+  const queue = place('queue');
+  const isServed = servedKindOf(place('kinds'));
   const inGroup = isOfGroup(queue, sql`c.group_key`);
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
   const next = (most: SQL, and?: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most, and });
@@ -37,12 +37,12 @@ export function jobsOfGroups(
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
           from ${queueJobs} as j
-          where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
-            and j.worker_id is distinct from ${workerId}::int8${
-              without.length === 0
-                ? sql``
-                : sql`
-            and ${isNotAmong(arrayText(without))}`
+          where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${isServed}
+            and j.worker_id is distinct from ${place('workerId')}::int8${
+              without
+                ? sql`
+            and ${isNotAmong(place('without'))}`
+                : sql``
             }
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.
@@ -55,7 +55,7 @@ export function jobsOfGroups(
         left join lateral (${lock}) as f on true`;
   const take = sql`
         select f.*, row_number() over () as n from (
-          select f.* from (${next(sql`${most} + ${sql.raw(String(LOOK_PAST))}`, servedKind(kinds))}) as k
+          select f.* from (${next(sql`${most} + ${sql.raw(String(LOOK_PAST))}`, isServed)}) as k
           cross join lateral (${lock}) as f
           limit ${most}
         ) as f`;
@@ -81,7 +81,7 @@ export function jobsOfGroups(
         bounded
           ? sql`(
         select f.*, row_number() over (partition by f.kind order by f.place, f.n) <= coalesce(
-            (${JSON.stringify(Object.fromEntries(rooms))}::text::jsonb ->> f.kind)::int8, ${limit}::int8
+            (${place('rooms')}::text::jsonb ->> f.kind)::int8, ${place('limit')}::int8
           ) as fits
         from found as f where not f.cut
       ) as f${serial ? sql`` : sql` where f.fits`}`

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Value } from '../../../core/sql/kept-statement.ts';
 import type { LimitTables } from './limit-tables.ts';
 
 /** The most groups of one note. With more, rows outgrow their page, and more have to be noted again. */
@@ -33,7 +34,11 @@ export function insertNotes({ queueNotes }: Pick<LimitTables, 'queueNotes'>, gro
  */
 export function nextNotes(
   { queueNotes }: Pick<LimitTables, 'queueNotes'>,
-  { queue, admitted, most }: { readonly queue: string; readonly admitted: boolean; readonly most: SQL },
+  {
+    queue,
+    admitted,
+    most,
+  }: { readonly queue: Value<string>; readonly admitted: boolean; readonly most: SQL },
 ): SQL {
   const due = sql`n.queue = ${queue} and ${admitted ? sql`n.admitted` : sql`not n.admitted`}
           and n.due_at <= statement_timestamp()`;
