@@ -102,7 +102,12 @@
     )
     select (select count(*) from heeded where used)::float8 as used,
       exists (select from "queue_notes" as n where n.queue = $18 and n.admitted)
-        or exists (select from asked where group_key not in (select group_key from known)) as new_groups
+        or exists (select from asked where group_key not in (select group_key from known)) as new_groups,
+      exists (select from heeded where not used) or exists (
+        select from "queue_notes" as n
+        where n.queue = $19 and not n.admitted and n.due_at <= statement_timestamp()
+          and n.id not in (select id from free)
+      ) as are_left
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = 4000
@@ -121,3 +126,4 @@
 -- $16 = "mail"
 -- $17 = "mail"
 -- $18 = "mail"
+-- $19 = "mail"

@@ -237,6 +237,7 @@
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) as more,
+      exists (select from turning as t where t.bounded_since is not null) as bounded,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (within as w join (

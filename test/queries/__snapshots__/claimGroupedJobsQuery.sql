@@ -296,6 +296,12 @@
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
+      exists (select from turning as t where t.bounded_since is not null) as bounded,
+      exists (
+        select from "queue_notes" as n
+        where n.queue = $47 and n.admitted and n.due_at <= statement_timestamp()
+          and n.id not in (select id from offered)
+      ) as are_left,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (
@@ -353,3 +359,4 @@
 -- $44 = "mail"
 -- $45 = "mail"
 -- $46 = "mail"
+-- $47 = "mail"

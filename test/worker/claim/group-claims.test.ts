@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
+import { admitGroups } from '../../../src/features/limits/queries/admit-groups.ts';
 import { ClaimsByTurns } from '../../../src/features/limits/worker/claims-by-turns.ts';
 import { addGrouped, addWorkers, clearGroups, groupedTables } from '../../queries/support/groups.ts';
 import { addControlTables } from '../../support/control-tables.ts';
@@ -46,7 +47,7 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
     queue: 'q',
     workerId,
     kinds: ['k'],
-    groups: { tables: groupedTables(), concurrency },
+    groups: { tables: groupedTables(), bounds: true, concurrency },
     gate: undefined,
     // All that claims ask of it.
     attempts: () => ({ demand: demand(), mostPerGroup: undefined }) as Attempts,
@@ -105,6 +106,28 @@ describe('admission', () => {
     expect([beside.goesOn, beside.sawEnd]).toEqual([true, false]);
     const after = beside.jobs.length === 50 ? [] : (await claims.next(200, 0)).jobs;
     expect(beside.jobs.length + after.length).toBe(50);
+  });
+
+  test.each([
+    ['a group', 'select from queue_groups for update', false],
+    ['a note', 'select from queue_notes where not admitted for update', false],
+    ['a note of a new group', 'select from queue_notes where admitted for update', true],
+  ])('has not seen all while another statement has locked %s', async (_, lock, isNew) => {
+    await addGrouped(database.client, keys(0, 1));
+    const claims = claimsOn(database.db, 2);
+    expect((await claims.next(200, 0)).jobs).toHaveLength(1);
+    await addGrouped(database.client, isNew ? keys(1, 1) : keys(0, 1));
+    if (isNew) await admitGroups(database.db, groupedTables(), 'q');
+    const other = await database.client.reserve();
+    try {
+      await other.unsafe('begin');
+      await other.unsafe(lock);
+      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false });
+      await other.unsafe('commit');
+    } finally {
+      other.release();
+    }
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [{}], sawEnd: true });
   });
 
   test('one that fails beside a claim hides nothing of it; the next one tells', async () => {

@@ -54,6 +54,12 @@ describe('a worker that is told of each job', () => {
     expect(pace.after(result(10, { told: true }))).toEqual('claim');
   });
 
+  test('looks often where it finds nothing, and may not have seen all', () => {
+    const pace = newPace(false);
+    pace.noteTold(NOW_MS, true);
+    expect(pace.after(result(0, { told: true, sawEnd: false }))).toEqual(look(2));
+  });
+
   test('looks often after a job of which nobody has told', () => {
     const pace = newPace(false);
     pace.noteTold(NOW_MS, true);

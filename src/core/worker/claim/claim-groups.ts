@@ -32,6 +32,8 @@ export interface HandlerHoldsOptions {
 
 /** Claims of a queue whose jobs are in groups. */
 export interface GroupClaims extends QueueClaims {
+  /** Whether jobs of a group may wait for the end of another, which nothing tells but a claim. */
+  readonly awaitsEnds: boolean;
   /** Workers are gone, or may have been before: jobs that they held may be free. */
   seekFreed(): void;
 }

@@ -137,7 +137,7 @@ export class ClaimLoop implements IdleQueue {
   /** Claims at once, and stays hot unless the `othersNotify`. */
   notify(othersNotify: boolean): void {
     // Where jobs wait for room, another worker may make it, which sends no notification.
-    const all = othersNotify && !this.#groupClaims && !this.#options.gate;
+    const all = othersNotify && !this.#awaitsEnds && !this.#options.gate;
     this.#pace.noteTold(performance.now(), all);
     this.#bell.tell(all);
   }
@@ -314,6 +314,10 @@ export class ClaimLoop implements IdleQueue {
     this.#announced = true;
   }
 
+  get #awaitsEnds(): boolean {
+    return this.#groupClaims?.awaitsEnds === true;
+  }
+
   get #holder(): Holder & { readonly workerId: number } {
     return { queue: this.queue, workerId: this.#options.environment.workerId };
   }
@@ -370,7 +374,7 @@ export class ClaimLoop implements IdleQueue {
         this.#noteRoom();
         this.#lookAfterLast();
         // The end of a job may let another one of its group begin.
-        if (groups !== undefined) this.wake();
+        if (this.#awaitsEnds) this.wake();
       },
       onPutBack: (job, delayMs) => {
         if (!this.#stopping.signal.aborted) this.lanes.expectAgain(job, delayMs, watch);

@@ -31,9 +31,13 @@ export class HotPolling {
     return nowMs - this.#lastMs;
   }
 
-  /** How long to wait before the next look; `undefined` when the queue is no longer hot. */
-  gapMs(nowMs: number): number | undefined {
-    const sinceMs = nowMs - this.#hotMs;
+  /**
+   * How long to wait before the next look; `undefined` when the queue is no longer hot.
+   *
+   * @param toldMs when it was told of a job that it has not seen yet
+   */
+  gapMs(nowMs: number, toldMs = Number.NEGATIVE_INFINITY): number | undefined {
+    const sinceMs = nowMs - Math.max(this.#hotMs, toldMs);
     if (sinceMs >= HOT_MS) return undefined;
     return Math.min(Math.max(sinceMs / GAP_SHARE, MIN_GAP_MS), this.#maxGapMs);
   }

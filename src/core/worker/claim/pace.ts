@@ -42,6 +42,8 @@ export class Pace {
   #sweeping = false;
   /** The same, and it is over. */
   #swept = false;
+  /** When it was told of a job that may be behind what another claim had locked, and may leave. */
+  #unseenMs: number | undefined;
 
   /** @param untilEmpty whether the loop ends when no job is left, instead of waiting to be woken */
   constructor(
@@ -71,6 +73,8 @@ export class Pace {
       this.#swept = false;
       this.#hotPolling.note(nowMs, told && sawEnd);
     }
+    if (sawEnd) this.#unseenMs = undefined;
+    else if (told) this.#unseenMs = nowMs;
     // Others take their turn between two claims of what lay behind.
     if (among || claimed >= demand || goesOn) return 'claim';
     if (this.#untilEmpty) {
@@ -80,7 +84,7 @@ export class Pace {
       this.#sweeping = true;
       return next;
     }
-    const ms = this.#hotPolling.gapMs(nowMs);
+    const ms = this.#hotPolling.gapMs(nowMs, this.#unseenMs);
     if (ms !== undefined) return { rest: 'ms', ms };
     const anew = this.#eventful;
     this.#eventful = false;

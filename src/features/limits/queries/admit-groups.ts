@@ -15,6 +15,8 @@ export interface Admission {
   readonly used: number;
   /** Whether groups wait that no claim has met. */
   readonly newGroups: boolean;
+  /** Whether due notes are left, which others had locked, or which are about groups that they had. */
+  readonly left: boolean;
 }
 
 /**
@@ -33,7 +35,7 @@ export interface Admission {
  */
 export async function admitGroups(db: Runner, tables: GroupTables, queue: string): Promise<Admission> {
   const [row] = await queryLimitRows(db, tables, admitGroupsQuery(tables, queue));
-  return { used: Number(row?.used), newGroups: row?.new_groups === true };
+  return { used: Number(row?.used), newGroups: row?.new_groups === true, left: row?.are_left === true };
 }
 
 const statements = new KeptStatements(admitStatement);
@@ -130,5 +132,10 @@ function admitStatement(tables: GroupTables, _: object, place: Place<{ readonly 
     )
     select (select count(*) from heeded where used)::float8 as used,
       exists (select from ${queueNotes} as n where n.queue = ${queue} and n.admitted)
-        or exists (select from asked where group_key not in (select group_key from known)) as new_groups`;
+        or exists (select from asked where group_key not in (select group_key from known)) as new_groups,
+      exists (select from heeded where not used) or exists (
+        select from ${queueNotes} as n
+        where n.queue = ${queue} and not n.admitted and n.due_at <= statement_timestamp()
+          and n.id not in (select id from free)
+      ) as are_left`;
 }

@@ -28,6 +28,10 @@ export interface GroupClaimResult {
   readonly jobs: readonly ClaimedJob[];
   /** Whether groups are left that may have jobs to claim now. */
   readonly more: boolean;
+  /** Whether other claims have locked notes of new groups, of which they may leave some. */
+  readonly left: boolean;
+  /** Whether only so many jobs may be held of one of the groups that it has looked at. */
+  readonly bounded: boolean;
 }
 
 /**
@@ -56,12 +60,14 @@ export async function claimGroupedJobs(
   const rows = await queryLimitRows(db, tables, claimGroupedJobsQuery(tables, claim));
   await faultPoint('claim: answered');
   const more = rows[0]?.more === true;
+  const left = rows[0]?.are_left === true;
+  const bounded = rows[0]?.bounded === true;
   const taken = rows.filter(({ id }) => id !== null).sort((a, b) => Number(a.rank) - Number(b.rank));
   const jobs = toClaimedJobs(tables.queueJobs, taken, claim.queue).map((job, at) =>
     Object.assign(job, { group: String(taken[at]?.group_key) }),
   );
   forgetRows(rows);
-  return { jobs, more };
+  return { jobs, more, left, bounded };
 }
 
 const statements = new KeptStatements(claimStatement);
@@ -94,6 +100,12 @@ function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: Grou
         (select count(*) from seen) > (select count(*) from turning)${
           newGroups ? sql` or exists (select from beaten)` : sql``
         } as more,
+      exists (select from turning as t where t.bounded_since is not null) as bounded,${
+        newGroups
+          ? sql`
+      ${areLocked(tables, queue)} as are_left,`
+          : sql``
+      }
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (${taken} as w join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
@@ -124,6 +136,15 @@ function writes(tables: GroupTables, queue: Value<string>): SQL {
       where h.queue = ${queue} and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )`;
+}
+
+/** Whether notes of new groups were passed over. */
+function areLocked({ queueNotes }: GroupTables, queue: Value<string>): SQL {
+  return sql`exists (
+        select from ${queueNotes} as n
+        where n.queue = ${queue} and n.admitted and n.due_at <= statement_timestamp()
+          and n.id not in (select id from offered)
+      )`;
 }
 
 /** Of the new groups on offer, those stay noted that it had no room for, or that another has made. */

@@ -99,6 +99,11 @@ export function heedsConcurrency(limits: DeclaredQueueLimits, kind?: string): bo
   return concurrency !== undefined || Object.values(others).every((other) => other === undefined);
 }
 
+/** Whether a claimed job may have to wait although a slot is free. Groups alone decide what is claimed. */
+export function holdsUp({ groups, ...limits }: DeclaredQueueLimits): boolean {
+  return groups === undefined || Object.values(limits).some((limit) => limit !== undefined);
+}
+
 /** @throws RangeError | TypeError naming the setting that is wrong */
 export function checkQueueLimits(queue: string, limits: QueueLimits): DeclaredQueueLimits {
   checkText('limitsIn: the name of a queue', queue, MAX_NAME_BYTES);

@@ -9,7 +9,11 @@ import type { LimitSettings } from '../settings/limit-settings.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 
 export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
-  readonly groups: LimitSettings & { readonly tables: GroupTables };
+  readonly groups: LimitSettings & {
+    readonly tables: GroupTables;
+    /** Whether only so many jobs of a group may be held at once, by what the code declares. */
+    readonly bounds: boolean;
+  };
 }
 
 /** From so many jobs on, a claim says something about how many groups there are. */
@@ -37,8 +41,15 @@ export class ClaimsByTurns implements GroupClaims {
   /** Groups may wait that no claim has met: only then are they looked for. */
   #newGroups = true;
 
+  /** A claim has met a group of which only so many jobs may be held: that may be set at run time. */
+  #metBounds = false;
+
   constructor(options: ClaimsByTurnsOptions) {
     this.#options = options;
+  }
+
+  get awaitsEnds(): boolean {
+    return this.#options.groups.bounds || this.#metBounds;
   }
 
   get demand(): number {
@@ -127,6 +138,7 @@ export class ClaimsByTurns implements GroupClaims {
     // One that fails takes nothing from the other, whose jobs are known to be held.
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
     const more = answers.some(({ more }) => more);
+    this.#metBounds ||= answers.some(({ bounded }) => bounded);
     const noted = await noting;
     if (failure !== undefined && jobs.length === 0) throw failure;
     this.#newGroups = noted?.newGroups ?? true;
@@ -135,7 +147,8 @@ export class ClaimsByTurns implements GroupClaims {
     const isBehind = beside && noted?.used !== 0;
     // A later note is notified, or found by the watch.
     const goesOn = (more && jobs.length > 0) || isBehind || (noted !== undefined && noted.used >= MAX_NOTES);
-    const sawEnd = jobs.length < demand && !more && !isBehind && failure === undefined;
+    const isLeft = noted?.left !== false || answers.some(({ left }) => left);
+    const sawEnd = jobs.length < demand && !more && !isBehind && !isLeft && failure === undefined;
     const endMs = performance.now();
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
   }

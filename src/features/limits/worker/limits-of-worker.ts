@@ -4,8 +4,10 @@ import type { HostWorker } from '../../../core/worker/host-worker.ts';
 import type { LimitingInWorker } from '../../../core/worker/limiting-feature.ts';
 import { findDueGroups } from '../queries/find-due-groups.ts';
 import {
+  boundsGroups,
   type DeclaredQueueLimits,
   type GroupSettings,
+  holdsUp,
   keepsPlace,
   type LimitSettings,
 } from '../settings/limit-settings.ts';
@@ -33,22 +35,25 @@ export function limitsOfWorker(
   for (const [queue, { concurrency }] of servedQueues) {
     const limits = declared.get(queue);
     if (limits === undefined) continue;
-    const limiter = limiterOf(queue, limits, { kinds, concurrency, leases });
-    leases.add(limiter);
-    limiters.set(queue, limiter);
+    if (holdsUp(limits)) {
+      const limiter = limiterOf(queue, limits, { kinds, concurrency, leases });
+      leases.add(limiter);
+      limiters.set(queue, limiter);
+    }
     if (limits.groups === undefined) continue;
     groups.set(queue, workByGroups(tables, limits.groups));
     grouped.push({ queue, ratePerMs: limits.groups.rate?.perMs, wake: () => wake(queue) });
   }
-  if (limiters.size === 0) return undefined;
+  if (limiters.size === 0 && groups.size === 0) return undefined;
   const upkeep =
     grouped.length === 0
       ? undefined
       : new GroupUpkeep({ db: statements.of('upkeep'), tables, queues: grouped, events });
+  const asks = limiters.size > 0;
   return {
-    ready: leases.ready,
+    ready: asks ? leases.ready : Promise.resolve(),
     settled: upkeep?.ready,
-    background: upkeep === undefined ? [leases] : [upkeep, leases],
+    background: [...(upkeep === undefined ? [] : [upkeep]), ...(asks ? [leases] : [])],
     gateOf: (queue) => limiters.get(queue),
     groupsOf: (queue) => groups.get(queue),
     look: () => leases.look(),
@@ -85,7 +90,11 @@ function workByGroups(tables: GroupTables, settings: GroupSettings): ClaimGroups
   return {
     keepPlaces: keepsPlace(serial),
     runs: serial === undefined ? NO_RUNS : new SerialRuns(serial),
-    claims: (options) => new ClaimsByTurns({ ...options, groups: { tables, ...settings } }),
+    claims: (options) =>
+      new ClaimsByTurns({
+        ...options,
+        groups: { tables, bounds: boundsGroups({ groups: settings }), ...settings },
+      }),
     handlerHolds: (options) => new GroupHandlerHolds({ ...options, tables }),
     findDue: (runner, queues) => findDueGroups(runner, tables, queues),
   };
