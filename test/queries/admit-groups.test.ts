@@ -54,7 +54,7 @@ describe('groups that are new', () => {
       database.client,
       keys(45).map((group) => ({ group })),
     );
-    expect(await admit()).toEqual({ used: 45, newGroups: true });
+    expect(await admit()).toEqual({ used: 45, newGroups: true, left: false });
     expect((await notes(true)).map((groups) => groups.length)).toEqual([20, 20, 5]);
     expect([await groupRows(database.client), await notes(false)]).toEqual([{}, []]);
     const taken: (string | undefined)[] = [];
@@ -70,7 +70,7 @@ describe('groups that are new', () => {
     expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual(
       keys(45).map(() => 'infinity'),
     );
-    expect(await admit()).toEqual({ used: 0, newGroups: false });
+    expect(await admit()).toEqual({ used: 0, newGroups: false, left: false });
   });
 
   test('are left alone by a claim that does not look for them', async () => {
@@ -78,7 +78,7 @@ describe('groups that are new', () => {
     await admit();
     const known = groupClaimOf(worker, { newGroups: false });
     expect((await claimGroupedJobs(database.db, tables, known)).jobs).toEqual([]);
-    expect(await admit()).toEqual({ used: 0, newGroups: true });
+    expect(await admit()).toEqual({ used: 0, newGroups: true, left: false });
     expect((await claimGroupedJobs(database.db, tables, groupClaimOf(worker))).jobs).toHaveLength(1);
   });
 
@@ -116,15 +116,15 @@ describe('a note of several groups', () => {
     const [one] = await twoBackends(database);
     await begin(one);
     await one.client`select from queue_groups where group_key in ('a', 'c') for update`;
-    expect(await admit()).toEqual({ used: 2, newGroups: true });
+    expect(await admit()).toEqual({ used: 2, newGroups: true, left: true });
     expect([await notes(false), await notes(true)]).toEqual([[['a', 'c']], [['new']]]);
     // Nothing is written for a note that nobody can heed.
     const row = async () => (await database.client`select ctid from queue_notes where not admitted`)[0];
     const before = await row();
-    expect(await admit()).toEqual({ used: 0, newGroups: true });
+    expect(await admit()).toEqual({ used: 0, newGroups: true, left: true });
     expect(await row()).toEqual(before);
     await one.client`rollback`;
-    expect(await admit()).toEqual({ used: 2, newGroups: true });
+    expect(await admit()).toEqual({ used: 2, newGroups: true, left: false });
     expect(await notes(false)).toEqual([]);
     expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual([
       'now',
@@ -140,10 +140,10 @@ describe('a note of several groups', () => {
     const [one] = await twoBackends(database);
     await begin(one);
     await one.client`select from queue_notes where 'a' = any(group_keys) for update`;
-    expect(await admit()).toEqual({ used: 1, newGroups: false });
+    expect(await admit()).toEqual({ used: 1, newGroups: false, left: true });
     expect(await notes(false)).toEqual([['a']]);
     await one.client`rollback`;
-    expect(await admit()).toEqual({ used: 1, newGroups: false });
+    expect(await admit()).toEqual({ used: 1, newGroups: false, left: false });
   });
 });
 
@@ -156,7 +156,7 @@ test('under an old snapshot the versions of a group are passed once, not for eac
   await reader.client`select count(*) from queue_limits`;
   for (let n = 0; n < versions; n++) {
     await note(...groups);
-    expect(await admit()).toEqual({ used: groups.length, newGroups: false });
+    expect(await admit()).toEqual({ used: groups.length, newGroups: false, left: false });
   }
   await note(...groups);
   const plan = await explain(backend, admitGroupsQuery(tables, 'q'), 'force_custom_plan');

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { quotedName } from './quoted-name.ts';
 
@@ -24,6 +25,16 @@ function tableSizeOf(queueJobs: QueueTables['queueJobs']): SQL {
   return sql`table_size as materialized (
       select c.relkind = 'r' and pg_relation_size(c.oid) <= ${SMALL_BYTES}::int8 as small
       from pg_class as c where c.oid = ${quotedName(queueJobs)}::text::regclass
+    ),
+    `;
+}
+
+/** The same, where all of these tables have to be small. */
+export function tableSizes(tables: readonly PgTable[]): SQL {
+  const names = tables.map((table) => sql`${quotedName(table)}::text::regclass`);
+  return sql`table_size as materialized (
+      select bool_and(c.relkind = 'r' and pg_relation_size(c.oid) <= ${SMALL_BYTES}::int8) as small
+      from pg_class as c where c.oid in (${sql.join(names, sql`, `)})
     ),
     `;
 }

@@ -56,7 +56,8 @@
     ring as materialized (
       select coalesce((
         select g.turn from "queue_groups" as g
-        where g.queue = $12 and g.turn >= 0 and g.ready_at = '-infinity' order by g.turn limit 1
+        where g.queue = $12 and g.turn >= 0 and g.ready_at = '-infinity'
+        order by g.turn limit 1
       ), 0) as turn
     ),
     locked as materialized (

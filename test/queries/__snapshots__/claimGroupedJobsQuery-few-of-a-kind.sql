@@ -75,15 +75,9 @@
         where l.rate_per_ms is not null offset 0
       ) as u on true
       cross join lateral (
-        select count(*) filter (where x.holder in (select w.id from "queue_workers" as w)) as held,
-          array_agg(x.job_id) filter (where x.holder is not null) as standing
-        from (
-          select h.job_id, (
-            select j.worker_id from "queue_jobs" as j where j.queue = $21 and j.id = h.job_id
-          ) as holder
-          from unnest(l.held) as h(job_id)
-          offset 0
-        ) as x
+        select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
+          array_agg(j.id) filter (where j.worker_id is not null) as standing
+        from "queue_jobs" as j where j.queue = $21 and j.id = any(l.held)
       ) as h
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
@@ -227,7 +221,8 @@
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
-      from turning as t where g.ctid = t.at and g.queue = $38 and g.group_key = t.group_key
+      from turning as t
+      where g.ctid = t.at and g.queue = $38 and g.group_key = t.group_key
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h

@@ -661,10 +661,15 @@ export function allStatements(
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
     'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
     admitGroupsQuery: admitGroupsQuery(grouped(), text),
+    'admitGroupsQuery, of small tables': admitGroupsQuery(grouped(), text, true),
     claimGroupedJobsQuery: claimGroupedJobsQuery(grouped(), groupClaim),
     'claimGroupedJobsQuery, of known groups': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
       newGroups: false,
+    }),
+    'claimGroupedJobsQuery, of small tables': claimGroupedJobsQuery(grouped(), {
+      ...groupClaim,
+      onlyIfSmall: true,
     }),
     'claimGroupedJobsQuery, one after the other': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,

@@ -7,11 +7,12 @@ import type { Attempts } from '../begin/attempts.ts';
 import type { Gate } from '../begin/gate.ts';
 import type { Runs } from '../begin/runs.ts';
 import type { HandlerHolds } from '../settle/handler-holds.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 import type { ClaimTries } from './claim-tries.ts';
 import type { QueueClaims } from './claims.ts';
 
 export interface GroupClaimsOptions {
-  readonly runner: Runner;
+  readonly runner: WorkerRunner;
   readonly queue: string;
   readonly workerId: number;
   readonly kinds: readonly string[];

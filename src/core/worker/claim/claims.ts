@@ -10,11 +10,11 @@ import { findDueIds } from '../../queries/claim/find-due-ids.ts';
 import type { JobPlace } from '../../queries/claim/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
-import { isDistributed } from '../../sql/statement-context.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
 import { ClaimTries } from './claim-tries.ts';
 import { ClaimTurn } from './claim-turn.ts';
 import type { Lane } from './lane.ts';
+import { SmallTables } from './small-tables.ts';
 
 export interface ClaimsOptions {
   /** Shared by workers of one process. */
@@ -29,12 +29,6 @@ export interface ClaimsOptions {
   /** @default its own */
   readonly tries?: ClaimTries | undefined;
 }
-
-/**
- * How long a table that was found too large is not tested again. One that has grown stays large, unless a
- * vacuum finds its end empty.
- */
-const LARGE_MS = 10_000;
 
 /** What one claim has brought. */
 export interface ClaimAnswer {
@@ -85,12 +79,12 @@ export class Claims implements QueueClaims {
   #leftOut: readonly Lane[] = [];
   /** How many lanes' overlooked jobs have had their turn. */
   #turns = 0;
-  /** When the table was last found too large for a kept plan. */
-  #foundLargeMs = Number.NEGATIVE_INFINITY;
+  readonly #smallTables: SmallTables;
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
     this.#turn = ClaimTurn.of(options.db, options.tables, options.queue);
+    this.#smallTables = new SmallTables(options);
     this.#tries = options.tries ?? new ClaimTries({ ...options, mayPark: true });
   }
 
@@ -229,19 +223,12 @@ export class Claims implements QueueClaims {
     const { runner, tables, queue, workerId, withCosts } = this.#options;
     const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
     const complete = { queue, workerId, fromGoneWorkers: false, without, withCosts, ...claim };
-    if (claim.ids === undefined && this.#mayBeSmall) {
+    if (claim.ids === undefined && this.#smallTables.areLikely) {
       const jobs = await claimFromSmallTable(runner, tables, complete);
       if (jobs !== undefined) return jobs;
-      this.#foundLargeMs = performance.now();
+      this.#smallTables.noteLarge();
     }
     return await claimJobs(runner, tables, complete);
-  }
-
-  /** Whether a claim by a kept plan is worth a try. */
-  get #mayBeSmall(): boolean {
-    const { runner, tables } = this.#options;
-    if (runner.prepares !== true || isDistributed(tables)) return false;
-    return performance.now() - this.#foundLargeMs > LARGE_MS;
   }
 }
 

@@ -31,6 +31,8 @@ export interface GroupClaim {
    * @default false
    */
   readonly ringFirst?: boolean | undefined;
+  /** Claims nothing unless all tables are small: see `claimFewOfGroups`. @default false */
+  readonly onlyIfSmall?: boolean | undefined;
 }
 
 /** What the text of such a claim depends on. */
@@ -44,6 +46,7 @@ export interface GroupClaimShape {
   readonly newGroups: boolean;
   readonly beginning: 'all' | 'first';
   readonly withCosts: boolean;
+  readonly onlyIfSmall: boolean;
 }
 
 /** What such a claim fills in. */
@@ -74,6 +77,7 @@ export function groupShapeOf({
   newGroups,
   beginning,
   withCosts = false,
+  onlyIfSmall = false,
 }: GroupClaim): GroupClaimShape {
   return {
     serial: limits.run !== undefined,
@@ -82,6 +86,7 @@ export function groupShapeOf({
     newGroups,
     beginning: beginning === undefined ? 'all' : 'first',
     withCosts,
+    onlyIfSmall,
   };
 }
 

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
+import { isSmall } from '../../../core/sql/small-table.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
@@ -19,17 +20,19 @@ import { rateWindow } from './rate-used.ts';
  */
 export function groupsInTurn(
   tables: GroupTables,
-  { serial, newGroups }: GroupClaimShape,
+  { serial, newGroups, onlyIfSmall }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
   const queue = place('queue');
   const limit = place('limit');
+  const inSmall = onlyIfSmall ? sql` and ${isSmall}` : sql``;
+  const anew = onlyIfSmall ? sql`` : sql` from ${planAnew()}`;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = sql`${limit}::int8 + 8`;
   return sql`${
     newGroups
-      ? sql`offered as materialized (${nextNotes(tables, { queue, admitted: true, most })}
+      ? sql`offered as materialized (${nextNotes(tables, { queue, admitted: true, most, and: inSmall })}
     ),
     `
       : sql``
@@ -37,13 +40,13 @@ export function groupsInTurn(
       (select g.ctid as at, g.group_key, g.turn, g.ready_at,
           row_number() over (order by g.turn) * 2 + ${place('ringLead')}::int8 as place
         from ${queueGroups} as g
-        where ${inRing} and g.ready_at = '-infinity'
-        order by g.turn limit (select ${limit}::int8 * 2 + 32 from ${planAnew()}))
+        where ${inRing} and g.ready_at = '-infinity'${inSmall}
+        order by g.turn limit (select ${limit}::int8 * 2 + 32${anew}))
       union all
       (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
         from (
           (select g.ctid as at, g.group_key, g.turn, g.ready_at from ${queueGroups} as g
-            where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()${inSmall}
             order by g.ready_at limit (select ${most}))${
               newGroups
                 ? sql`
@@ -59,7 +62,7 @@ export function groupsInTurn(
     ring as materialized (
       select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
         select g.turn from ${queueGroups} as g
-        where ${inRing} and g.ready_at = 'infinity' order by g.turn desc limit 1
+        where ${inRing} and g.ready_at = 'infinity'${inSmall} order by g.turn desc limit 1
       ), 0) as turn from seen as s
     ),
     every as materialized (
@@ -107,15 +110,9 @@ export function groupsInTurn(
         where l.rate_per_ms is not null offset 0
       ) as u on true
       cross join lateral (
-        select count(*) filter (where x.holder in (select w.id from ${queueWorkers} as w)) as held,
-          array_agg(x.job_id) filter (where x.holder is not null) as standing
-        from (
-          select h.job_id, (
-            select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
-          ) as holder
-          from unnest(l.held) as h(job_id)
-          offset 0
-        ) as x
+        select count(*) filter (where j.worker_id in (select w.id from ${queueWorkers} as w)) as held,
+          array_agg(j.id) filter (where j.worker_id is not null) as standing
+        from ${queueJobs} as j where j.queue = ${queue} and j.id = any(l.held)
       ) as h
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits

@@ -27,6 +27,15 @@ export function insertNotes({ queueNotes }: Pick<LimitTables, 'queueNotes'>, gro
       group by n.queue, n.due_at, n.part`;
 }
 
+export interface NextNotes {
+  readonly queue: Value<string>;
+  readonly admitted: boolean;
+  /** About how many groups, as SQL. */
+  readonly most: SQL;
+  /** What else is asked, as ` and …`. @default nothing */
+  readonly and?: SQL | undefined;
+}
+
 /**
  * Locks the next notes of a queue that are due, with about as many groups as `most`: a select of `at`, where
  * the row stands, `id`, `due_at` and `group_keys`. Notes that another statement has locked are passed over,
@@ -34,14 +43,10 @@ export function insertNotes({ queueNotes }: Pick<LimitTables, 'queueNotes'>, gro
  */
 export function nextNotes(
   { queueNotes }: Pick<LimitTables, 'queueNotes'>,
-  {
-    queue,
-    admitted,
-    most,
-  }: { readonly queue: Value<string>; readonly admitted: boolean; readonly most: SQL },
+  { queue, admitted, most, and = sql`` }: NextNotes,
 ): SQL {
   const due = sql`n.queue = ${queue} and ${admitted ? sql`n.admitted` : sql`not n.admitted`}
-          and n.due_at <= statement_timestamp()`;
+          and n.due_at <= statement_timestamp()${and}`;
   const order = sql`order by n.due_at, n.id`;
   return sql`
         select n.ctid as at, n.id, n.due_at, n.group_keys from ${queueNotes} as n

@@ -1,11 +1,24 @@
 import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
 import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
-import { type Admission, admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
-import { claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
+import { SmallTables } from '../../../core/worker/claim/small-tables.ts';
+import {
+  type Admission,
+  admitFewGroups,
+  admitGroups,
+  FEW_NOTES,
+  MAX_NOTES,
+} from '../queries/admit-groups.ts';
+import {
+  claimFewOfGroups,
+  claimGroupedJobs,
+  FEW,
+  type GroupClaimResult,
+} from '../queries/claim-grouped-jobs.ts';
 import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
 import type { LimitSettings } from '../settings/limit-settings.ts';
+import type { GroupClaim } from '../sql/group-claim.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 
 export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
@@ -36,6 +49,9 @@ export class ClaimsByTurns implements GroupClaims {
   #leftOut: readonly string[] = [];
   /** The last claim brought jobs of so many groups that those of the next one are probably others. */
   #amongMany = false;
+  /** The last claim brought few jobs, so the next one probably will. */
+  #wereFew = true;
+  readonly #smallTables: SmallTables;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
   /** Groups may wait that no claim has met: only then are they looked for. */
@@ -46,6 +62,7 @@ export class ClaimsByTurns implements GroupClaims {
 
   constructor(options: ClaimsByTurnsOptions) {
     this.#options = options;
+    this.#smallTables = new SmallTables({ runner: options.runner, tables: options.groups.tables });
   }
 
   get awaitsEnds(): boolean {
@@ -70,17 +87,19 @@ export class ClaimsByTurns implements GroupClaims {
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, kinds, groups, tries } = this.#options;
-    if (tries === undefined) return await this.#next(demand, beginning);
+    const few = this.#wereFew && !this.#amongMany && this.#smallTables.areLikely;
+    const most = few ? Math.min(demand, FEW) : demand;
+    if (tries === undefined) return await this.#next(most, few, beginning);
     const without = () => tries.setAside.ids;
     return await tries.send({
-      limit: demand,
-      send: (limit) => this.#next(limit, beginning),
+      limit: most,
+      send: (limit) => this.#next(limit, few, beginning),
       candidates: (limit) =>
         findGroupedDueIds(runner, groups.tables, { queue, kinds, limit, without: without() }),
     });
   }
 
-  async #next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+  async #next(demand: number, few: boolean, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, workerId, groups, attempts } = this.#options;
     const { tables, concurrency, rate } = groups;
     await this.#noteFreed();
@@ -95,7 +114,7 @@ export class ClaimsByTurns implements GroupClaims {
     // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
     const noting = beside
       ? admitGroups(runner, tables, queue).catch(() => undefined)
-      : Promise.resolve(await this.#admitAll());
+      : Promise.resolve(await this.#admitAll(few));
     if (!beside) this.#newGroups = (await noting)?.newGroups ?? true;
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
     if (kinds.length === 0 || attempts().demand <= 0) {
@@ -125,12 +144,7 @@ export class ClaimsByTurns implements GroupClaims {
     const begins = beginning === 1 && shares.length === 1 ? 1 : 0;
     const claims = shares.map((limit) => {
       this.#ringFirst = !this.#ringFirst;
-      return claimGroupedJobs(runner, tables, {
-        ...claim,
-        limit,
-        beginning: begins,
-        ringFirst: this.#ringFirst,
-      });
+      return this.#claim({ ...claim, limit, beginning: begins, ringFirst: this.#ringFirst }, few);
     });
     const outcomes = await Promise.allSettled(claims);
     const answers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -143,6 +157,7 @@ export class ClaimsByTurns implements GroupClaims {
     if (failure !== undefined && jobs.length === 0) throw failure;
     this.#newGroups = noted?.newGroups ?? true;
     this.#amongMany = failure === undefined && noted !== undefined && areOfMany(jobs);
+    this.#wereFew = jobs.length < FEW;
     // What was folded in beside it, no claim has seen yet.
     const isBehind = beside && noted?.used !== 0;
     // A later note is notified, or found by the watch.
@@ -153,8 +168,23 @@ export class ClaimsByTurns implements GroupClaims {
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
   }
 
-  async #admitAll(): Promise<Admission> {
+  async #claim(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
+    const { runner, groups } = this.#options;
+    if (few && this.#smallTables.areLikely) {
+      const answer = await claimFewOfGroups(runner, groups.tables, claim);
+      if (answer !== undefined) return answer;
+      this.#smallTables.noteLarge();
+    }
+    return await claimGroupedJobs(runner, groups.tables, claim);
+  }
+
+  async #admitAll(few: boolean): Promise<Admission> {
     const { runner, queue, groups } = this.#options;
+    if (few) {
+      const admission = await admitFewGroups(runner, groups.tables, queue);
+      if (admission === undefined) this.#smallTables.noteLarge();
+      else if (admission.used < FEW_NOTES) return admission;
+    }
     let admission = await admitGroups(runner, groups.tables, queue);
     for (let sent = 1; admission.used >= MAX_NOTES && sent < MAX_ADMISSIONS; sent++) {
       admission = await admitGroups(runner, groups.tables, queue);

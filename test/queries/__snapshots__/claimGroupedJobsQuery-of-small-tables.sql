@@ -1,0 +1,364 @@
+    with table_size as materialized (
+      select bool_and(c.relkind = 'r' and pg_relation_size(c.oid) <= $1::int8) as small
+      from pg_class as c where c.oid in ($2::text::regclass, $3::text::regclass, $4::text::regclass, $5::text::regclass, $6::text::regclass)
+    ),
+    offered as materialized (
+        select n.ctid as at, n.id, n.due_at, n.group_keys from "queue_notes" as n
+        where n.queue = $7 and n.admitted
+          and n.due_at <= statement_timestamp() and (select t.small from table_size as t)
+        order by n.due_at, n.id limit (
+          select count(*) from (
+            select sum(n.keys) over (order by n.due_at, n.id) - n.keys as before from (
+              select n.due_at, n.id, cardinality(n.group_keys) as keys from "queue_notes" as n
+              where n.queue = $8 and n.admitted
+          and n.due_at <= statement_timestamp() and (select t.small from table_size as t)
+              order by n.due_at, n.id limit (select $9::int8 + 8)
+            ) as n
+          ) as n
+          where n.before < $10::int8 + 8
+        )
+        for update of n skip locked
+    ),
+    seen as materialized (
+      (select g.ctid as at, g.group_key, g.turn, g.ready_at,
+          row_number() over (order by g.turn) * 2 + $11::int8 as place
+        from "queue_groups" as g
+        where g.queue = $12 and g.turn >= 0 and g.ready_at = '-infinity' and (select t.small from table_size as t)
+        order by g.turn limit (select $13::int8 * 2 + 32))
+      union all
+      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+        from (
+          (select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
+            where g.queue = $14 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp() and (select t.small from table_size as t)
+            order by g.ready_at limit (select $15::int8 + 8))
+          union all
+          select null, o.group_key, 0, min(o.due_at)
+          from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
+          group by o.group_key
+        ) as g
+        order by g.ready_at limit (select $16::int8 + 8))
+    ),
+    ring as materialized (
+      select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
+        select g.turn from "queue_groups" as g
+        where g.queue = $17 and g.turn >= 0 and g.ready_at = 'infinity' and (select t.small from table_size as t) order by g.turn desc limit 1
+      ), 0) as turn from seen as s
+    ),
+    every as materialized (
+      select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
+        max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
+      from "queue_limits" as l where l.queue = $18 and l.kind = '' and l.group_key = '*'
+    ),
+    locked as materialized (
+      select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
+        coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held,
+        case when s.at is null then '-infinity' else g.bounded_since end as bounded_since
+      from (select * from seen order by place) as s left join lateral (
+        select g.turn, g.rate_used, g.held, g.bounded_since from "queue_groups" as g
+        where g.ctid = s.at and g.queue = $19 and g.group_key = s.group_key and g.turn = s.turn
+        for no key update skip locked
+      ) as g on true
+      where s.at is null or g.turn is not null
+      limit (select $20::int8)
+    ),
+    ruled as not materialized (
+      select l.*, coalesce(o.weight, e.weight, 1) as share_of,
+        coalesce(o.concurrency, e.concurrency, $21::int4) as concurrency,
+        coalesce(o.rate_limit, e.rate_limit, $22::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $23::int8) as rate_per_ms
+      from locked as l cross join every as e left join "queue_limits" as o
+        on o.queue = $24 and o.kind = '' and o.group_key = l.group_key
+    ),
+    blocking as materialized (
+      select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
+      from "queue_holds" as h
+      where h.queue = $25 and h.group_key = any(array(select group_key from locked))
+    ),
+    counted as not materialized (
+      select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
+        u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept, h.standing, l.bounded_since,
+        h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
+        (ceil($26::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($27::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+          as share
+      from ruled as l
+      left join lateral (
+        select u.* from (
+      select x.now, x.slot, e.used, e.oldest, e.kept
+      from (
+        select n.now, ceil(
+          (floor((n.now + 0) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
+        )::int8 as slot
+        from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
+      ) as x
+      cross join lateral (
+        select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
+          coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
+        from jsonb_each_text(l.rate_used) as e where e.key::int8 > x.now - l.rate_per_ms
+      ) as e
+    ) as u
+        where l.rate_per_ms is not null offset 0
+      ) as u on true
+      cross join lateral (
+        select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
+          array_agg(j.id) filter (where j.worker_id is not null) as standing
+        from "queue_jobs" as j where j.queue = $28 and j.id = any(l.held)
+      ) as h
+      cross join lateral (
+        select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
+        from "queue_holds" as h
+        where h.queue = $29 and h.group_key = l.group_key and h.until > statement_timestamp()
+          and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
+          and l.group_key in (select b.group_key from blocking as b)
+      ) as b
+      window w as (order by l.place rows unbounded preceding)
+    ),
+    open as materialized (
+      select c.*, least(c.share, c.concurrency - c.held) as room, c.rate_limit - c.used as budget
+      from counted as c where c.share > 0
+    ),
+    found as materialized (
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
+          over (partition by c.group_key order by j.n) > c.budget, false) as cut
+      from open as c cross join lateral (
+        select f.*, row_number() over () as n from (
+          select f.* from (
+            with head as materialized (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($30::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
+            )
+            select h.id, h.at from head as h where h.due
+            union all
+            select j.id, j.at from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id, j.ctid as at from "queue_jobs" as j
+              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true
+              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 16
+            ) as j
+            where (
+              select count(*) >= greatest(least(c.room, c.budget), 0) + 100 + 100 and count(*) filter (where h.due) < 16 from head as h
+            ) and j.id not in (select h.id from head as h where h.due)
+            limit greatest(least(c.room, c.budget), 0) + 100) as k
+          cross join lateral (
+          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as bytes
+          from "queue_jobs" as j
+          where j.ctid = k.at and j.id = k.id and j.queue = $34 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($35::text::jsonb))) is true
+            and j.worker_id is distinct from $36::int8
+          for no key update skip locked) as f
+          limit greatest(least(c.room, c.budget), 0)
+        ) as f
+      ) as j
+      where c.room > 0
+    ),
+    wanted as not materialized (
+      select f.*, row_number() over (order by f.place, f.n) as rank
+      from found as f where not f.cut
+    ),
+    within as materialized (
+      select id, place, group_key, weight, cost, rank from (
+        select w.*,
+          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
+        from wanted as w
+      ) as w
+      where before is null or before < $37::int8
+      order by rank
+    ),
+    turning as materialized (
+      select c.at, c.group_key, case
+          when c.standing is null then coalesce(c.taken_ids, '{}')
+          else array(select distinct unnest(c.standing || c.taken_ids))
+        end as held, 1 + greatest(c.turn, r.turn)
+          + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
+        case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
+          end as bounded_since,
+        case when c.rate_limit is null then c.kept
+          else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
+        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
+        case
+          when c.held + c.taken >= c.concurrency
+            then least(c.held_until, case
+              when c.bounded_since < statement_timestamp() - 1000 * interval '1 millisecond' then 'infinity'
+              else statement_timestamp() + 1000 * interval '1 millisecond' end)
+          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+            then to_timestamp((coalesce(c.oldest, c.slot) + c.rate_per_ms) / 1000.0)
+          when c.taken < c.room then coalesce((
+            with head as materialized (
+              select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+              where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+            )
+            select case
+              when bool_or(h.due) then '-infinity'
+              when count(*) < 100 then min(h.run_at) filter (where h.run_at > statement_timestamp())
+              else (
+                select min(j.run_at) from generate_series(0, 9) as band(priority)
+                cross join lateral (
+                  (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
+                    where j.queue = $39 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    order by j.run_at, j.id limit 1)
+                  union all
+                  (select j.run_at from "queue_jobs" as j
+                    where j.queue = $40 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                      and j.run_at > statement_timestamp()
+                    order by j.run_at, j.id limit 1)
+                ) as j
+              )
+            end from head as h
+          ), 'infinity')
+          else '-infinity'
+        end as ready_at
+      from (
+        select o.*, count(o.job_id) over jobs as taken,
+          array_agg(o.job_id) filter (where o.job_id is not null) over jobs as taken_ids,
+          sum(o.weight) over jobs as taken_weight,
+          sum(o.cost) over jobs as taken_cost,
+          bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
+        from (
+          select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
+            kept, held, held_until, standing, bounded_since, room, budget,
+            null as job_id, null as weight, null as cost, false as cut, false as spared
+          from open
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, id, weight, cost, false, false
+          from within
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, null, null, null, cut, not cut
+          from found where cut or id is null or id not in (select id from within)
+        ) as o
+        window jobs as (partition by o.place)
+      ) as c cross join ring as r
+      where c.group_key is not null
+    ),
+    made as (
+      insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
+      select $41::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
+      from turning as t
+      where t.at is null order by t.group_key
+      on conflict (queue, group_key) do nothing
+      returning group_key
+    ),
+    beaten as materialized (
+      select t.group_key from turning as t
+      where t.at is null and t.group_key not in (select group_key from made)
+    ),
+    taken as materialized (
+      select w.id, w.group_key, w.rank from within as w
+      where w.group_key not in (select group_key from beaten)
+    ),
+    claimed as (
+    update "queue_jobs" as j
+    set worker_id = $42::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $43 and j.id = any(array(select id from taken)) and (select t.small from table_size as t)
+    returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
+      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
+    ),
+    heeded as materialized (
+      select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,
+        array(
+          select k from unnest(o.group_keys) as k
+          where k not in (select t.group_key from turning as t where t.at is null)
+        ) as later,
+        array(
+          select k from unnest(o.group_keys) as k where k in (select group_key from beaten)
+        ) as again
+      from offered as o
+    ),
+    removed as (
+      delete from "queue_notes" as n using heeded as h
+      where n.ctid = h.at and n.queue = $44 and n.id = h.id and cardinality(h.later) < h.offered
+    ),
+    kept as (
+      insert into "queue_notes" (queue, admitted, due_at, group_keys)
+      select $45::text, true, h.due_at, h.later from heeded as h
+      where cardinality(h.later) between 1 and h.offered - 1
+      union all
+      select $46::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+    ),
+    turned as (
+      update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
+        held = t.held, bounded_since = t.bounded_since
+      from turning as t
+      where g.ctid = t.at and g.queue = $47 and g.group_key = t.group_key and (select t.small from table_size as t)
+    ),
+    over as materialized (
+      select h.group_key, h.job_id from "queue_holds" as h
+      where h.queue = $48 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+        and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
+      for update skip locked
+    ),
+    swept as (
+      delete from "queue_holds" as h
+      where h.queue = $49 and h.group_key = any(array(select group_key from over))
+        and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
+    )
+    select exists (select from turning as t where t.ready_at = '-infinity') or
+        (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
+      exists (select from turning as t where t.bounded_since is not null) as bounded,
+      exists (
+        select from "queue_notes" as n
+        where n.queue = $50 and n.admitted and n.due_at <= statement_timestamp()
+          and n.id not in (select id from offered)
+      ) as are_left,
+      (select t.small from table_size as t) as small, w.rank, w.group_key, a.*
+    from (select 1) as one
+    left join (taken as w join (
+    select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as payload_bytes, j.priority,
+      j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
+      date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,
+      date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
+      j.cancel_reason
+    from claimed as j) as a on a.id = w.id) on true
+-- $1 = 524288
+-- $2 = "\"queue_jobs\""
+-- $3 = "\"queue_groups\""
+-- $4 = "\"queue_notes\""
+-- $5 = "\"queue_holds\""
+-- $6 = "\"queue_limits\""
+-- $7 = "mail"
+-- $8 = "mail"
+-- $9 = 10
+-- $10 = 10
+-- $11 = 1
+-- $12 = "mail"
+-- $13 = 10
+-- $14 = "mail"
+-- $15 = 10
+-- $16 = 10
+-- $17 = "mail"
+-- $18 = "mail"
+-- $19 = "mail"
+-- $20 = 10
+-- $21 = 2
+-- $22 = 10
+-- $23 = 1000
+-- $24 = "mail"
+-- $25 = "mail"
+-- $26 = 10
+-- $27 = 10
+-- $28 = "mail"
+-- $29 = "mail"
+-- $30 = "[\"mail\"]"
+-- $31 = "mail"
+-- $32 = "mail"
+-- $33 = "[\"mail\"]"
+-- $34 = "mail"
+-- $35 = "[\"mail\"]"
+-- $36 = 42
+-- $37 = 8388608
+-- $38 = "mail"
+-- $39 = "mail"
+-- $40 = "mail"
+-- $41 = "mail"
+-- $42 = 42
+-- $43 = "mail"
+-- $44 = "mail"
+-- $45 = "mail"
+-- $46 = "mail"
+-- $47 = "mail"
+-- $48 = "mail"
+-- $49 = "mail"
+-- $50 = "mail"
