@@ -246,7 +246,7 @@ export class Attempts {
       if (this.#batches.isBefore(attempt)) this.#batches.begin();
       else {
         if (attempt === undefined || !attempt.mayBegin) break;
-        this.#waiting.begin(attempt);
+        if (!this.#waiting.begin(attempt)) continue;
         isKnown &&= this.#beginnings.isProven(attempt.job.kind);
         ended = this.#begin(attempt) || ended;
       }

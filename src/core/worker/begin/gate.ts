@@ -54,8 +54,8 @@ export interface Gate {
 
   /** The first of those that wait that may begin. */
   next<T extends { readonly job: JobAtGate }>(waiting: readonly T[]): T | undefined;
-  /** Called as a job begins. */
-  begin(job: JobAtGate): void;
+  /** Called as a job begins; false where it may not any more, since `next` has said that it may. */
+  begin(job: JobAtGate): boolean;
   /** How many of the first of these jobs of a batch may begin together now. */
   mostTogether(jobs: readonly JobAtGate[]): number;
   /** Called as a batch begins; returns until when its handler may be called. */

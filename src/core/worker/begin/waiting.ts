@@ -74,13 +74,14 @@ export class Waiting {
     return gate.next(this.#ahead);
   }
 
-  /** Takes out one whose handler is called now. */
-  begin(attempt: Attempt): void {
+  /** Takes out the {@link first}, whose handler is called now; false where it may not be any more. */
+  begin(attempt: Attempt): boolean {
     const { beginnings, gate } = this.#options;
+    if (gate?.begin(attempt.job) === false) return false;
     if (this.#ahead[0] === attempt) this.#ahead.shift();
     else this.#ahead.splice(this.#ahead.indexOf(attempt), 1);
-    gate?.begin(attempt.job);
     beginnings.delete(attempt);
+    return true;
   }
 
   /** Lets the one behind this attempt, if any, wait for a slot, first of all. */

@@ -113,11 +113,16 @@ export class QueueLimiter implements Gate {
     return found;
   }
 
-  /** Takes a slot, and spends the starts that the job costs. */
-  begin(job: JobAtGate): void {
+  /** Takes a slot, and spends the starts that the job costs, unless these have become void since the look. */
+  begin(job: JobAtGate): boolean {
+    if (this.countsCosts) {
+      const nowMs = performance.now();
+      if (this.#lacking([job], nowMs) !== undefined) return false;
+      this.#spend([job], nowMs);
+    }
     this.#options.lease.begin();
     this.#options.kinds.get(job.kind)?.begin();
-    if (this.countsCosts) this.#spend([job]);
+    return true;
   }
 
   mostTogether(jobs: readonly JobAtGate[]): number {
@@ -138,11 +143,10 @@ export class QueueLimiter implements Gate {
   }
 
   beginBatch(jobs: readonly JobAtGate[]): number {
-    return this.countsCosts ? this.#spend(jobs) : Number.POSITIVE_INFINITY;
+    return this.countsCosts ? this.#spend(jobs, performance.now()) : Number.POSITIVE_INFINITY;
   }
 
-  #spend(jobs: readonly JobAtGate[]): number {
-    const nowMs = performance.now();
+  #spend(jobs: readonly JobAtGate[], nowMs: number): number {
     let untilMs = Number.POSITIVE_INFINITY;
     let asks = false;
     for (const starts of this.#startsOf(jobs)) {
