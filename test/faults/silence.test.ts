@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { light } from './fixtures/ledger-jobs.ts';
-import { overlaps, violations } from './invariants.ts';
+import { declaredGone, overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { printTimes, resumeTimes, startRespiteIsOver } from './recovery.ts';
+import { monotonicMs } from './run-log.ts';
 import { size } from './size.ts';
 import { useStage } from './stage.ts';
 import { type Silence, TcpProxy } from './tcp-proxy.ts';
@@ -23,10 +24,12 @@ const ROUNDS = size(2, 12);
 const LASTING_MS = size(6_000, 20_000);
 
 /** What was enqueued for so long after the fault must have ended, too: longer than any deadline at rest. */
-const WATCHED = '8 seconds';
+const WATCHED_S = 8;
+/** Longer than a worker without a session may go unseen, and than its peers need to find that out. */
+const PATIENT_S = 40;
 
 /** Does it, and waits until all is well again; answers the longest that a job has taken since then, in milliseconds. */
-async function slowestAfter(fault: () => void): Promise<number> {
+async function slowestAfter(fault: () => void, watchedS = WATCHED_S): Promise<number> {
   const { ledger, fleet } = stage;
   const since = await ledger.value('select clock_timestamp()::text');
   fault();
@@ -34,8 +37,8 @@ async function slowestAfter(fault: () => void): Promise<number> {
     async () => {
       fleet.checkRunning();
       const [row] = await ledger.rows<{ watched: boolean }>(
-        `select exists (select from queue_results where created_at > $1::timestamptz + interval '${WATCHED}')
-           and not exists (select from queue_jobs where created_at < $1::timestamptz + interval '${WATCHED}') as watched`,
+        `select exists (select from queue_results where created_at > $1::timestamptz + interval '${watchedS} seconds')
+           and not exists (select from queue_jobs where created_at < $1::timestamptz + interval '${watchedS} seconds') as watched`,
         [since],
       );
       return row?.watched === true;
@@ -99,6 +102,30 @@ describe.each(SETUPS.slice(0, size(2, SETUPS.length)))(
       expect(Math.max(...times)).toBeLessThan(RECOVERY_MS);
       expect(await violations(ledger, fleet)).toEqual([]);
       expect(overlaps(fleet)).toEqual([]);
+    });
+
+    test('beside a worker whose network is well: neither is declared gone, and each job begins once', {
+      timeout: 60_000 + SILENCES.length * 120_000,
+    }, async () => {
+      const { ledger, fleet } = stage;
+      const workers = [await fleet.start(settings()), await fleet.start({ driver, worker: { listen } })];
+      const load = new Load(ledger, { kinds: [light], maxWorkMs: 50 });
+      await resumeTimes(fleet, workers, 0);
+      const times: number[] = [];
+      for (const silence of SILENCES.slice(0, size(1, SILENCES.length))) {
+        times.push(await slowestAfter(() => proxy.forget(silence, 'all'), PATIENT_S));
+      }
+      const backAtMs = monotonicMs();
+      await resumeTimes(fleet, workers, backAtMs);
+      await load.end();
+      await ledger.settled();
+      expect(await fleet.stop()).toEqual([0, 0]);
+      printTimes(`all connections of one of two workers of ${driver} forgotten, the slowest job`, times);
+      expect(Math.max(...times)).toBeLessThan(RECOVERY_MS);
+      expect(declaredGone(fleet)).toEqual([]);
+      const begun = fleet.entries().flatMap(({ event, job }) => (event === 'begun' ? [job] : []));
+      expect(begun).toHaveLength(new Set(begun).size);
+      expect(await violations(ledger, fleet)).toEqual([]);
     });
 
     test('all at once, and new ones are silent for a while: it goes on within 15 s of their return', {
