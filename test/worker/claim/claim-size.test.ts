@@ -2,6 +2,7 @@ import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizz
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ClaimedJob } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { ClaimSize } from '../../../src/core/worker/claim/claim-size.ts';
+import { ClaimTries } from '../../../src/core/worker/claim/claim-tries.ts';
 import { claim, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -82,6 +83,38 @@ describe('a claim that is too large for its server', () => {
     await until(() => completed === 3_000);
     await worker.stop();
     expect(during[0]).toBe(`claiming 3000 jobs from 'q'; it now claims 1500 at once`);
+  });
+
+  test.each([
+    ['a statement that was cancelled', '57014', 'at once'],
+    ['memory that the server lacks', '53200', 'at once'],
+    ['a limit of its configuration', '53400', 'at once'],
+    ['a bound of the server', '54000', 'at once'],
+    ['a full disk', '53100', 'with the next claim'],
+    ['an answer that is too large for a string', 'ERR_STRING_TOO_LONG', 'with the next claim'],
+    [
+      'an answer that is too large for an array',
+      new RangeError('Invalid array length'),
+      'with the next claim',
+    ],
+    ['a lost connection', 'ECONNRESET', 'not at all'],
+    ['a refused row', '23514', 'not at all'],
+  ] as const)('%s (%s) makes it smaller %s', async (_, cause, when) => {
+    const error = typeof cause === 'string' ? Object.assign(new Error('no'), { code: cause }) : cause;
+    const holder = { db: database.db, tables, queue: 'q', workerId: 1, mayPark: true };
+    const tries = new ClaimTries({ ...holder, events: { emit: () => undefined } });
+    const limits: number[] = [];
+    const send = async (limit: number) => {
+      limits.push(limit);
+      if (limits.length === 1) throw new Error('Failed query', { cause: error });
+      return { jobs: [] };
+    };
+    // A row that refuses is looked for in smaller claims too, down to this one, but that is no matter of size.
+    const first = { limit: cause === '23514' ? 4 : 1_000, send, candidates: async () => [] };
+    if (when === 'at once') await tries.send(first);
+    else await expect(tries.send(first)).rejects.toThrow('Failed query');
+    if (when !== 'at once') await tries.send(first);
+    expect(limits).toEqual([first.limit, when === 'not at all' ? first.limit : first.limit / 2]);
   });
 
   test('grows again slowly, and not up to the size that has failed', () => {
