@@ -88,7 +88,7 @@
           else least(g.ready_at, l.due_at)
         end
       from locked as l cross join ring as r
-      where g.ctid = l.at and g.queue = $16 and g.group_key = l.group_key and (select t.small from table_size as t)
+      where g.ctid = l.at and (g.queue = $16 and g.group_key = l.group_key) is true and (select t.small from table_size as t)
     ),
     heeded as materialized (
       select n.*, n.group_key in (select group_key from locked)

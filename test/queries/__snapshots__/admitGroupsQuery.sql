@@ -84,7 +84,7 @@
           else least(g.ready_at, l.due_at)
         end
       from locked as l cross join ring as r
-      where g.ctid = l.at and g.queue = $15 and g.group_key = l.group_key
+      where g.ctid = l.at and (g.queue = $15 and g.group_key = l.group_key) is true
     ),
     heeded as materialized (
       select n.*, n.group_key in (select group_key from locked)

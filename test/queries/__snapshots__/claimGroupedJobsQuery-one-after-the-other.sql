@@ -282,7 +282,7 @@
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and g.queue = $43 and g.group_key = t.group_key
+      where g.ctid = t.at and (g.queue = $43 and g.group_key = t.group_key) is true
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
@@ -305,7 +305,7 @@
       ) as are_left,
       w.rank, w.group_key, a.*
     from (select 1) as one
-    left join (taken as w join (
+    left join (taken as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,

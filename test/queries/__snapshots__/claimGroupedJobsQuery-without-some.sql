@@ -218,7 +218,7 @@
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and g.queue = $37 and g.group_key = t.group_key
+      where g.ctid = t.at and (g.queue = $37 and g.group_key = t.group_key) is true
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
@@ -236,7 +236,7 @@
       exists (select from turning as t where t.bounded_since is not null) as bounded,
       w.rank, w.group_key, a.*
     from (select 1) as one
-    left join (within as w join (
+    left join (within as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,

@@ -6,8 +6,10 @@
     returning j.id, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     blocking as materialized (
-      select b.id, b.until, b.worker_id, e.ended_group from (select $8::int8 as id, 'infinity'::timestamptz as until, $9::int8 as worker_id) as b join ended as e on e.id = b.id
-      where e.ended_group is not null
+      select b.id, b.until, b.worker_id, b.ended_group from (
+        select b.*, e.ended_group from (select $8::int8 as id, 'infinity'::timestamptz as until, $9::int8 as worker_id) as b full join ended as e on e.id = b.id offset 0
+      ) as b
+      where b.id is not null and b.ended_group is not null
     ),
     blocked as (
       insert into "queue_holds" as h (queue, group_key, job_id, until, worker_id)

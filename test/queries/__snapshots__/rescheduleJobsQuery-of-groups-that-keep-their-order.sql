@@ -20,8 +20,10 @@
     returning j.id, j.cancel_reason, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     blocking as materialized (
-      select b.id, b.until, b.worker_id, e.ended_group from (select i.id, i.run_at as until, null::int8 as worker_id from i where i.run_at is not null) as b join ended as e on e.id = b.id
-      where e.ended_group is not null
+      select b.id, b.until, b.worker_id, b.ended_group from (
+        select b.*, e.ended_group from (select i.id, i.run_at as until, null::int8 as worker_id from i where i.run_at is not null) as b full join ended as e on e.id = b.id offset 0
+      ) as b
+      where b.id is not null and b.ended_group is not null
     ),
     blocked as (
       insert into "queue_holds" as h (queue, group_key, job_id, until, worker_id)

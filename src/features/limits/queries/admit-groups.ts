@@ -144,7 +144,7 @@ function admitStatement(
           else least(g.ready_at, l.due_at)
         end
       from locked as l cross join ring as r
-      where g.ctid = l.at and g.queue = ${queue} and g.group_key = l.group_key${inSmall}
+      where g.ctid = l.at and (g.queue = ${queue} and g.group_key = l.group_key) is true${inSmall}
     ),
     heeded as materialized (
       select n.*, n.group_key in (select group_key from locked)

@@ -104,9 +104,11 @@ function resultOf(tables: GroupTables, { queue }: GroupClaim, rows: RawRow[]): G
 const statements = new KeptStatements(claimStatement);
 
 /**
+ * The last join is a full one, since Postgres never makes a nested loop of that. It expects one row of each
+ * side where the last ANALYZE saw a small table, so a claim of 4,000 compared all with all, for 5 s.
+ *
  * @endsHold the death of a worker, whose job it takes over
- * @insteadOnCitus (plain; of small tables; one after the other; by rates; one after the other by rates) an
- * error
+ * @insteadOnCitus an error
  */
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
   return statements.of(tables, groupShapeOf(claim)).with(groupValuesOf(claim));
@@ -141,14 +143,15 @@ function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: Grou
       }
       ${onlyIfSmall ? sql`${isSmall} as small, ` : sql``}w.rank, w.group_key, a.*
     from (select 1) as one
-    left join (${taken} as w join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
+    left join (${taken} as w full join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
     },
   });
 }
 
 /**
  * Groups go on, and holds whose time has passed are removed. `IS TRUE` keeps the pairs from
- * being joined: they are hashed. A hold that an open transaction removes is left to it.
+ * being joined: they are hashed. It also keeps the groups from being found by their queue alone, and compared
+ * with all that turn. A hold that an open transaction removes is left to it.
  */
 function writes(tables: GroupTables, queue: Value<string>, inSmall: SQL): SQL {
   const { queueGroups, queueHolds } = tables;
@@ -157,7 +160,7 @@ function writes(tables: GroupTables, queue: Value<string>, inSmall: SQL): SQL {
       update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and g.queue = ${queue} and g.group_key = t.group_key${inSmall}
+      where g.ctid = t.at and (g.queue = ${queue} and g.group_key = t.group_key) is true${inSmall}
     ),
     over as materialized (
       select h.group_key, h.job_id from ${queueHolds} as h

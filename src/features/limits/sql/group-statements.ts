@@ -105,12 +105,17 @@ export class GroupStatements implements StatementExtension {
           )) is true`;
   }
 
-  /** Holds that keep the slots of these jobs in their groups. */
+  /**
+   * Holds that keep the slots of these jobs in their groups. Postgres expects one row of each where the last
+   * ANALYZE saw a small table. A full join is never a nested loop, and `offset 0` leaves it one.
+   */
   #blocking(queue: string, ended: SQL, blocks: SQL): SQL {
     return sql`,
     blocking as materialized (
-      select b.id, b.until, b.worker_id, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
-      where e.ended_group is not null
+      select b.id, b.until, b.worker_id, b.ended_group from (
+        select b.*, e.ended_group from (${blocks}) as b full join ${ended} as e on e.id = b.id offset 0
+      ) as b
+      where b.id is not null and b.ended_group is not null
     ),
     blocked as (
       insert into ${this.tables.queueHolds} as h (queue, group_key, job_id, until, worker_id)
