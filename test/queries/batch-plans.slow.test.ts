@@ -24,13 +24,21 @@ import { wakeWaitersQuery } from '../../src/features/batches/queries/wake-waiter
 import { TalliedEnds } from '../../src/features/batches/sql/tallied-ends.ts';
 import { copyStepsQuery } from '../../src/features/workflows/queries/copy-steps.ts';
 import { findJobWithStepQuery } from '../../src/features/workflows/queries/find-job-with-step.ts';
+import { findMailboxesQuery } from '../../src/features/workflows/queries/find-mailboxes.ts';
+import { findStepsQuery } from '../../src/features/workflows/queries/find-steps.ts';
 import { findWaitingJobQuery } from '../../src/features/workflows/queries/find-waiting-job.ts';
 import { finishWaitingJobQuery } from '../../src/features/workflows/queries/finish-waiting-job.ts';
+import { forgetStepsQuery } from '../../src/features/workflows/queries/forget-steps.ts';
+import { receiveSignalQuery } from '../../src/features/workflows/queries/receive-signal.ts';
+import { recordOneStepQuery } from '../../src/features/workflows/queries/record-one-step.ts';
+import { recordStepsQuery } from '../../src/features/workflows/queries/record-steps.ts';
+import { sendSignalQuery } from '../../src/features/workflows/queries/send-signal.ts';
+import { showStepsQuery } from '../../src/features/workflows/queries/show-steps.ts';
 import * as workflowTables from '../../src/features/workflows/schema/index.ts';
 import { queueBatches, queueTallies, queueWaits } from '../../src/features/workflows/schema/index.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { buffersOf, explain, nodesOf } from './support/explain.ts';
+import { buffersOf, explain, nodesOf, type PlanMode } from './support/explain.ts';
 import { tables } from './support/jobs.ts';
 
 const database = useTestDatabase({ max: 1 });
@@ -76,6 +84,8 @@ beforeAll(async () => {
     select 2000000 + n, 'q', 'k', '1', 'completed', '[]', 1, 3, 5, 1, '{}', now(), now()
     from generate_series(1, 50000) as n`;
   await client`update queue_jobs set unique_key = 'key ' || id where id <= 10000`;
+  await client`
+    update queue_jobs set worker_id = 1, fence = 1, claimed_at = now() where id between 9100 and 9299`;
   await client`update queue_batches set flow_id = 600 where id between 600 and 603`;
   await client`update queue_batches set cancel_reason = 'no' where id = 500`;
 }, 300_000);
@@ -115,6 +125,10 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'what is forked of a live job': [findJobWithStepQuery(workflows, 9_003, 's4'), 40],
   'what is forked of one that has ended': [findJobWithStepQuery(workflows, 2_000_500, 's4'), 40],
   'the steps of a fork': [copyStepsQuery(workflows, { queue: 'q', id: 9_003, from: 's8', to: 250_000 }), 250],
+  'what a redrive from a step forgets': [
+    forgetStepsQuery(workflows, { queue: 'q', id: 9_003, from: 's5' }),
+    120,
+  ],
   'the graph of a flow': [findFlowGroupsQuery(all, 600, scope), 200],
   'its batches': [findFlowBatchesQuery(all, 600), 20],
   'the flow of a job': [findFlowOfJobQuery(all, 1_000_600), 40],
@@ -125,6 +139,40 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   // 10,000 of the open ones: a few pages each for the next job, the batch, and what waits for it.
   'the open flows': [countOpenFlowsQuery(all), 10_000 * 12],
   'their end': [endMembersQuery(all, { queue: 'q', ids: [1_000_500], channel: 'x' }), 100],
+};
+
+/** These are held, and have ten steps each. */
+const heldIds = Array.from({ length: 200 }, (_, at) => 9_100 + at);
+const step = { fence: 1, kind: 'run', output: '{}', tookMs: 1, ended: true } as const;
+const wanted = { id: 9_100, fence: 1, name: 'answer', signal: 'answer', at: 0, timeoutMs: 1_000 };
+const signal = { name: 'answer', signalId: 'one', value: '1', key: undefined };
+const ofSteps: Readonly<Record<string, readonly [SQL, pages: number]>> = {
+  'the load of the steps of a job': [findStepsQuery(workflows, { id: 9_100, queue: 'q' }), 20],
+  'the steps for a page': [showStepsQuery(workflows, { id: 9_100, queue: 'q', cut: 1_000, limit: 200 }), 20],
+  'its mailboxes': [findMailboxesQuery(workflows, 9_100), 10],
+  'the record of one step': [
+    recordOneStepQuery(workflows, holder, { ...step, id: 9_100, name: 'new' }, 'briefly'),
+    60,
+  ],
+  'the record of one step again': [
+    recordOneStepQuery(workflows, holder, { ...step, id: 9_100, name: 's2' }, 'briefly'),
+    60,
+  ],
+  'the record of 200 steps': [
+    recordStepsQuery(
+      workflows,
+      holder,
+      heldIds.map((id) => ({ ...step, id, name: 'new' })),
+      'briefly',
+    ),
+    200 * 40,
+  ],
+  'the receipt of a signal': [receiveSignalQuery(workflows, holder, wanted, 'briefly'), 100],
+  'the send of a signal': [sendSignalQuery(workflows, { ...signal, to: { queue: 'q', id: 9_100 } }), 60],
+  'the send of a signal once, by a key': [
+    sendSignalQuery(workflows, { ...signal, to: { queue: 'q', kind: 'k', uniqueKey: 'key 9100' }, key: 'x' }),
+    60,
+  ],
 };
 
 describe.each(['stale statistics', 'after an ANALYZE'])('with %s, beside 300,000 jobs that wait', (when) => {
@@ -141,6 +189,19 @@ describe.each(['stale statistics', 'after an ANALYZE'])('with %s, beside 300,000
     );
     expect(scanned).toEqual([]);
     expect(buffersOf(plan)).toBeLessThan(pages);
+  });
+
+  describe.each<PlanMode>(['force_custom_plan', 'force_generic_plan'])('by %s', (mode) => {
+    test.each(Object.entries(ofSteps))('%s reads what it is about', async (_, [query, pages]) => {
+      const plan = await explain(database, query, mode);
+      const scanned = nodesOf(plan).filter(
+        (node) => node['Node Type'] === 'Seq Scan' && LARGE.includes(String(node['Relation Name'])),
+      );
+      expect(scanned).toEqual([]);
+      expect(buffersOf(plan)).toBeLessThan(pages);
+      // One that finds no held job would read nothing.
+      expect(plan['Actual Rows']).toBeGreaterThan(0);
+    });
   });
 
   test('a fold looks for each job by its key alone', async () => {
