@@ -271,4 +271,23 @@ describe('the testing kit', () => {
     await expect(walked).rejects.toBe(rollBack);
     expect(await database.client`select from queue_steps`).toHaveLength(0);
   });
+
+  test('travel makes flows and mailboxes older, too', async () => {
+    await queue.workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 2, { after: [flow.add(work, 1)] });
+    });
+    const { id } = await queue.enqueue(database.db, work, 3);
+    await queue.workflows.signal(database.db, { id }, answer, 7);
+    const times = async () => {
+      const { flows } = await queue.workflows.flows(database.db);
+      const boxes = await queue.workflows.mailboxes(database.db, id);
+      return [...flows.map(({ createdAt }) => createdAt), ...boxes.map(({ updatedAt }) => updatedAt)].map(
+        Number,
+      );
+    };
+    const before = await times();
+    await travel(database.db, queue, { days: 30 });
+    const after = await times();
+    expect(before.map((time, at) => (time - Number(after[at])) / 86_400_000)).toEqual([30, 30]);
+  });
 });

@@ -50,7 +50,11 @@ export function shiftTimesQuery(queue: Queue, { ms, written, only }: Shift): SQL
     ...(queue.keys === undefined ? [] : [shifted(queue.keys, ['until'])]),
     ...(workflows === undefined
       ? []
-      : [shifted(workflows.tables.queueSteps, ['until', 'startedAt', 'endedAt'])]),
+      : [
+          shifted(workflows.tables.queueSteps, ['until', 'startedAt', 'endedAt']),
+          shifted(workflows.tables.queueMailboxes, ['updatedAt']),
+          shifted(workflows.tables.queueBatches, ['createdAt', 'recountedAt', 'endedAt']),
+        ]),
     ...(limits === undefined
       ? []
       : [

@@ -18,7 +18,7 @@ const OPTIONS = namesOf<TravelOptions>({ all: true });
 
 /**
  * Lets time pass for a queue: moves all its times back, so what is due in that time is due now. Jobs,
- * results, steps, pauses, keys, holds of groups and schedules move; the rates of limits are free again.
+ * results, steps, flows, pauses, keys, holds of groups and schedules move; the rates of limits are free again.
  * Workers do not: none is declared gone by it. Nothing runs by itself; call {@link drainIn}, `drain` or
  * `runNext` then. To run what becomes due on the way, in its order, give `drainIn` an `until`.
  *
