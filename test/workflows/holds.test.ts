@@ -3,6 +3,7 @@ import {
   createWorker,
   defineJob,
   defineSignal,
+  drain,
   fixedBackoff,
   handlersFor,
   runNext,
@@ -289,5 +290,42 @@ describe('the testing kit', () => {
     await travel(database.db, queue, { days: 30 });
     const after = await times();
     expect(before.map((time, at) => (time - Number(after[at])) / 86_400_000)).toEqual([30, 30]);
+  });
+
+  test('a year of sleeping passes by travel: each month is paid once, and the last sleep takes all of it', async () => {
+    const paid: string[] = [];
+    const subscription = handle(work, async ({ step }) => {
+      for (let month = 1; month <= 12; month++) {
+        await step.run(`pay-${month}`, () => void paid.push(`${month}`));
+        await step.sleep(`month-${month}`, 30 * 86_400_000);
+      }
+      await step.sleep('a year', 365 * 86_400_000);
+      await step.sleepUntil('until then', new Date(Date.now() + 3_600_000));
+      return paid.length;
+    });
+    const handlers = [subscription];
+    const { id } = await queue.enqueue(database.db, work, 1);
+    const run = async () => await drain(database.db, { queue, handlers, deadlineMs: 20_000, log: false });
+    await run();
+    for (let month = 1; month <= 12; month++) {
+      expect(paid).toHaveLength(month);
+      await travel(database.db, queue, { days: 29 });
+      // It is not over yet.
+      expect(await run()).toMatchObject({ completed: 0, snoozed: 0 });
+      await travel(database.db, queue, { days: 1 });
+      expect(await run()).toMatchObject({ completed: 0, snoozed: 1 });
+    }
+    await travel(database.db, queue, { days: 364 });
+    expect(await run()).toMatchObject({ completed: 0, snoozed: 0 });
+    await travel(database.db, queue, { days: 1 });
+    await run();
+    await travel(database.db, queue, { hours: 2 });
+    expect(await run()).toMatchObject({ completed: 1 });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', output: 12, attempt: 1 });
+    expect(paid).toEqual(Array.from({ length: 12 }, (_, at) => String(at + 1)));
+    // As the steps say, it took two years.
+    const steps = await queue.workflows.steps(database.db, id);
+    const [first, last] = [steps[0]?.startedAt ?? new Date(), steps.at(-1)?.endedAt ?? new Date()];
+    expect(Math.round((last.getTime() - first.getTime()) / 86_400_000)).toBe(12 * 30 + 365);
   });
 });
