@@ -3,7 +3,7 @@ import type { Database } from 'drizzle-queue';
 import type { QueryBuilders } from 'drizzle-queue/skip-locked';
 import { afterAll, beforeAll, test } from 'vitest';
 import { citusMigration } from '../support/citus.ts';
-import { controlStatements } from '../support/control-tables.ts';
+import { controlStatements, workflowsStatements } from '../support/control-tables.ts';
 import { allBehaviours } from './behaviours/all.ts';
 import { type Need, rowsOf } from './behaviours/behaviour.ts';
 import { type Companions, startCompanions } from './behaviours/companions.ts';
@@ -20,7 +20,7 @@ export interface BehaviourOptions {
 }
 
 /**
- * A test for each behaviour of the library, on a database with its tables; creates those of limits and schedules. `npm run test:matrix` shows the same on all
+ * A test for each behaviour of the library, on a database with its tables; creates those of limits, schedules and workflows. `npm run test:matrix` shows the same on all
  * drivers, servers and versions of Node.js.
  */
 export function behaviours(
@@ -34,7 +34,7 @@ export function behaviours(
   let companions: Companions | undefined;
   beforeAll(async () => {
     const distribute = (await isCitus(database())) ? [citusMigration('of control tables on Citus')] : [];
-    for (const text of [...(await controlStatements()), ...distribute]) {
+    for (const text of [...(await controlStatements()), ...distribute, ...(await workflowsStatements())]) {
       for (const statement of text.split('--> statement-breakpoint'))
         await database().execute(sql.raw(statement));
     }

@@ -7,6 +7,7 @@ import {
   type Database,
   migrateControl,
   migrateDatabase,
+  migrateWorkflows,
 } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
@@ -136,6 +137,7 @@ async function startMigrated(version: Exclude<Postgres, 'PGlite'>): Promise<Migr
   const template = await createDatabase(server.url);
   await migrateDatabase(template.url);
   await migrateControl(template.url);
+  await migrateWorkflows(template.url);
   await closeDatabase(server.url, template.name);
   return { server, template: template.name };
 }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
-import { controlStatements } from './control-tables.ts';
+import { controlStatements, workflowsStatements } from './control-tables.ts';
 
 /** A database on a server. */
 export interface Database {
@@ -94,6 +94,13 @@ export async function migrateDatabase(url: string): Promise<void> {
 export async function migrateControl(url: string): Promise<void> {
   await withConnection(url, async (client) => {
     for (const statement of await controlStatements()) await client.unsafe(statement);
+  });
+}
+
+/** Creates the tables of `drizzle-queue/schema/workflows`. */
+export async function migrateWorkflows(url: string): Promise<void> {
+  await withConnection(url, async (client) => {
+    for (const statement of await workflowsStatements()) await client.unsafe(statement);
   });
 }
 

@@ -10,6 +10,7 @@ import { sessions } from './sessions.ts';
 import { transactional } from './transactional.ts';
 import { uniqueKeys } from './unique-keys.ts';
 import { waking } from './waking.ts';
+import { workflows } from './workflows.ts';
 import { working } from './working.ts';
 
 /** What every driver, every version of the server, of drizzle-orm and of Node.js must do: the library from end to end. */
@@ -25,5 +26,6 @@ export const allBehaviours: readonly Behaviour[] = [
   ...scheduling,
   ...limiting,
   ...keyRules,
+  ...workflows,
   ...aging,
 ];
