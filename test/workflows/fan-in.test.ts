@@ -13,9 +13,12 @@ import {
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import pg from 'pg';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
+import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
-import { clearTables, tables } from '../queries/support/jobs.ts';
+import { claimOf, clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -105,6 +108,40 @@ test('no parent misses the end of its children in several workers with killed co
       (select count(*)::int from queue_batches where ended_at is null) as open,
       (select count(*)::int from queue_batches where failed <> 3 or pending <> 0) as wrong`;
   expect(row).toEqual({ children: 2_400, open: 0, wrong: 0 });
+});
+
+test('a worker that is killed between the end of the last child and its count: another one counts it', async () => {
+  const { id, children } = await waitingParent();
+  const errors: unknown[] = [];
+  // It has no handler for children, and hears of none: a poll alone finds the tallies.
+  const idle = createWorker(database.db, {
+    queue,
+    handlers: [handle(parent, ({ step }) => step.all('outputs', []))],
+    listen: false,
+    log: false,
+  });
+  idle.on('error', ({ error }) => errors.push(error));
+  onTestFinished(() => idle.stop());
+  await idle.start();
+  const { statementTables } = queue.workflows;
+  const workerId = await registerWorker(database.db, tables, { name: 'killed', queues: ['children'] });
+  const holder = { queue: 'children', workerId };
+  const claim = claimOf({ queue: 'children', kinds: ['child'], workerId, limit: 2 });
+  const claimed = await claimJobs(database.db, statementTables, claim);
+  expect(claimed.map((job) => job.id)).toEqual(children);
+  const finish = {
+    type: 'finish',
+    state: 'completed',
+    output: '1',
+    error: null,
+    keepResult: true,
+  } as const;
+  const ends = claimed.map((job) => ({ id: job.id, fence: job.fence, transition: finish }));
+  // The process dies after this statement.
+  expect((await finishJobs(database.db, statementTables, holder, ends)).size).toBe(2);
+  await until(async () => (await queue.find(database.db, id))?.state !== 'waiting', { timeoutMs: 20_000 });
+  const [batch] = await database.client`select pending::int, ended_at is not null as over from queue_batches`;
+  expect([batch, errors]).toEqual([{ pending: 0, over: true }, []]);
 });
 
 /** A parent that waits for two children, none of which has run. */
