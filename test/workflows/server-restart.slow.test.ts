@@ -14,6 +14,7 @@ import {
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { rowsOf } from '../integration/behaviours/behaviour.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { workflowsStatements } from '../support/control-tables.ts';
 import { createDatabase, migrateDatabase } from '../support/databases.ts';
@@ -124,10 +125,9 @@ test(`orders on a server that crashes ${CRASHES} times: each step once, and no w
     await server.restart();
   }
   await shop;
-  await until(
-    async () => (await persist(() => db.execute(sql`select from queue_jobs limit 1`))).rows.length === 0,
-    { timeoutMs: 120_000 },
-  );
+  const isEmpty = async () =>
+    rowsOf(await persist(() => db.execute(sql`select from queue_jobs limit 1`))).length === 0;
+  await until(isEmpty, { timeoutMs: 120_000 });
 
   const orders = Array.from({ length: ORDERS }, (_, order) => order);
   for (const [order, id] of ids.entries()) {
@@ -138,12 +138,14 @@ test(`orders on a server that crashes ${CRASHES} times: each step once, and no w
   }
   expect([...charges.values()].sort((a, b) => a - b)).toEqual(orders);
   expect(calls).toBeGreaterThanOrEqual(ORDERS);
-  const { rows: reserved } = await db.execute(sql`select "order" from reserved order by 1`);
+  const reserved = rowsOf(await db.execute(sql`select "order" from reserved order by 1`));
   expect(reserved).toEqual(orders.map((order) => ({ order })));
-  const { rows: counts } = await db.execute(sql`
+  const [counts] = rowsOf(
+    await db.execute(sql`
     select (select count(*)::int from queue_results where kind = 'parcel') as parcels,
       (select count(*)::int from queue_batches where ended_at is null or pending <> 0) as open,
       (select count(*)::int from queue_tallies) as tallies,
-      (select count(*)::int from queue_mailboxes where received <> 1) as unheard`);
-  expect(counts).toEqual([{ parcels: ORDERS, open: 0, tallies: 0, unheard: 0 }]);
+      (select count(*)::int from queue_mailboxes where received <> 1) as unheard`),
+  );
+  expect(counts).toEqual({ parcels: ORDERS, open: 0, tallies: 0, unheard: 0 });
 }, 300_000);
