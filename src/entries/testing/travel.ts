@@ -18,9 +18,9 @@ const OPTIONS = namesOf<TravelOptions>({ all: true });
 
 /**
  * Lets time pass for a queue: moves all its times back, so what is due in that time is due now. Jobs,
- * results, steps, flows, pauses, keys, holds of groups and schedules move; the rates of limits are free again.
- * Workers do not: none is declared gone by it. Nothing runs by itself; call {@link drainIn}, `drain` or
- * `runNext` then. To run what becomes due on the way, in its order, give `drainIn` an `until`.
+ * results, steps, flows, pauses, keys, holds of groups and schedules move; the rates of limits are free
+ * again. Workers do not: none is declared gone by it. Nothing runs by itself; call {@link drainIn}, `drain`
+ * or `runNext` then. To run what becomes due on the way, in its order, give `drainIn` an `until`.
  *
  * A schedule fires afterwards as if no worker had run in the meantime: `catchUp` decides, and a cron
  * expression means the real calendar of the time that lies behind you.
