@@ -235,11 +235,11 @@
       where h.queue = $40 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
-    select exists (select from turning as t where t.ready_at = '-infinity') or
-        (select count(*) from seen) > (select count(*) from turning) as more,
-      exists (select from turning as t where t.bounded_since is not null) as bounded,
-      w.rank, w.group_key, a.*
-    from (select 1) as one
+    select one.signs, w.rank, w.group_key, a.*
+    from (select concat_ws(' ',
+        case when exists (select from turning as t where t.ready_at = '-infinity')
+          or (select count(*) from seen) > (select count(*) from turning) then 'more' end,
+        case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end) as signs) as one
     left join (within as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as payload_bytes, j.priority,

@@ -77,7 +77,7 @@ export async function claimFewOfGroups(
 ): Promise<GroupClaimResult | undefined> {
   const few = { ...claim, limit: Math.min(claim.limit, FEW), onlyIfSmall: true };
   const rows = await send(db, tables, few);
-  return rows[0]?.small === true ? resultOf(tables, few, rows) : undefined;
+  return signsOf(rows).has('small') ? resultOf(tables, few, rows) : undefined;
 }
 
 async function send(db: Runner, tables: GroupTables, claim: GroupClaim): Promise<RawRow[]> {
@@ -86,19 +86,18 @@ async function send(db: Runner, tables: GroupTables, claim: GroupClaim): Promise
   return rows;
 }
 
+function signsOf([row]: readonly RawRow[]): ReadonlySet<string> {
+  return new Set(String(row?.signs ?? '').split(' '));
+}
+
 function resultOf(tables: GroupTables, { queue }: GroupClaim, rows: RawRow[]): GroupClaimResult {
   const taken = rows.filter(({ id }) => id !== null).sort((a, b) => Number(a.rank) - Number(b.rank));
   const jobs = toClaimedJobs(tables.queueJobs, taken, queue).map((job, at) =>
     Object.assign(job, { group: String(taken[at]?.group_key) }),
   );
-  const answer = {
-    jobs,
-    more: rows[0]?.more === true,
-    left: rows[0]?.are_left === true,
-    bounded: rows[0]?.bounded === true,
-  };
+  const told = signsOf(rows);
   forgetRows(rows);
-  return answer;
+  return { jobs, more: told.has('more'), left: told.has('left'), bounded: told.has('bounded') };
 }
 
 const statements = new KeptStatements(claimStatement);
@@ -131,18 +130,8 @@ function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: Grou
     answer: {
       name: 'claimed',
       select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, queue, inSmall)}
-    select exists (select from turning as t where t.ready_at = '-infinity') or
-        (select count(*) from seen) > (select count(*) from turning)${
-          newGroups ? sql` or exists (select from beaten)` : sql``
-        } as more,
-      exists (select from turning as t where t.bounded_since is not null) as bounded,${
-        newGroups
-          ? sql`
-      ${areLocked(tables, queue)} as are_left,`
-          : sql``
-      }
-      ${onlyIfSmall ? sql`${isSmall} as small, ` : sql``}w.rank, w.group_key, a.*
-    from (select 1) as one
+    select one.signs, w.rank, w.group_key, a.*
+    from (select ${signs(tables, shape, queue)} as signs) as one
     left join (${taken} as w full join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
     },
   });
@@ -175,19 +164,33 @@ function writes(tables: GroupTables, queue: Value<string>, inSmall: SQL): SQL {
     )`;
 }
 
+/** What is told of the groups, as words in one column: each column more takes time for each job. */
+function signs(
+  { queueNotes }: GroupTables,
+  { newGroups, onlyIfSmall }: GroupClaimShape,
+  queue: Value<string>,
+): SQL {
+  const sign = (word: string, when: SQL) => sql`,
+        case when ${when} then ${sql.raw(`'${word}'`)} end`;
+  const more = sql`exists (select from turning as t where t.ready_at = '-infinity')
+          or (select count(*) from seen) > (select count(*) from turning)${
+            newGroups ? sql` or exists (select from beaten)` : sql``
+          }`;
+  const left = sql`exists (
+          select from ${queueNotes} as n
+          where n.queue = ${queue} and n.admitted and n.due_at <= statement_timestamp()
+            and n.id not in (select id from offered)
+        )`;
+  return sql`concat_ws(' '${sign('more', more)}${newGroups ? sign('left', left) : sql``}${sign(
+    'bounded',
+    sql`exists (select from turning as t where t.bounded_since is not null)`,
+  )}${onlyIfSmall ? sign('small', isSmall) : sql``})`;
+}
+
 /** All that a claim may read as often as there are groups. */
 function sizeOf(tables: GroupTables): SQL {
   const { queueJobs, queueGroups, queueNotes, queueHolds, queueLimits } = tables;
   return tableSizes([queueJobs, queueGroups, queueNotes, queueHolds, queueLimits]);
-}
-
-/** Whether notes of new groups were passed over. */
-function areLocked({ queueNotes }: GroupTables, queue: Value<string>): SQL {
-  return sql`exists (
-        select from ${queueNotes} as n
-        where n.queue = ${queue} and n.admitted and n.due_at <= statement_timestamp()
-          and n.id not in (select id from offered)
-      )`;
 }
 
 /** Of the new groups on offer, those stay noted that it had no room for, or that another has made. */
