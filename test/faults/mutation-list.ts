@@ -138,7 +138,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: GROUPS,
-        text: `count(*) filter (where x.holder in (select w.id from \${queueWorkers} as w)) as held`,
+        text: `count(*) filter (where j.worker_id in (select w.id from \${queueWorkers} as w)) as held`,
         by: 'count(*) * 0 as held',
       },
     ],
