@@ -1,10 +1,16 @@
-import { eq } from 'drizzle-orm';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eq, isNotNull } from 'drizzle-orm';
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Patience } from '../../../src/core/worker/begin/patience.ts';
 import { Prefetch } from '../../../src/core/worker/begin/prefetch.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe('Prefetch', () => {
   const learnt = (...durationsMs: number[]) => {
@@ -43,6 +49,24 @@ describe('Prefetch', () => {
     expect(prefetch.size(10)).toBe(0);
     prefetch.noteClaimed(times(4_000, 100));
     expect(prefetch.size(10)).toBe(4_000);
+  });
+
+  test('expects jobs to begin within half a second, by what the handlers of their kinds have lately taken', () => {
+    const prefetch = new Prefetch();
+    const kinds = (...counts: [string, number][]) =>
+      counts.flatMap(([kind, count]) => new Array<string>(count).fill(kind));
+    expect(prefetch.inTime(kinds(['slow', 100]), 1)).toBe(100);
+    for (const ms of times(5, 1)) prefetch.note(ms, 'quick');
+    prefetch.note(200, 'slow');
+    // The third waits for 400 ms, the fourth for 600.
+    expect(prefetch.inTime(kinds(['slow', 100]), 1)).toBe(3);
+    expect(prefetch.inTime(kinds(['slow', 100]), 10)).toBe(26);
+    expect(prefetch.inTime(kinds(['quick', 400], ['slow', 1], ['quick', 100]), 1)).toBe(401);
+    expect(prefetch.inTime(kinds(['unknown', 50], ['slow', 100]), 1)).toBe(53);
+    // Where no slot is free yet, there will be one.
+    expect(prefetch.inTime(kinds(['slow', 100]), 0)).toBe(3);
+    prefetch.distrust();
+    expect(prefetch.inTime(kinds(['slow', 100]), 1)).toBe(3);
   });
 
   test('forgets what proved wrong', () => {
@@ -106,6 +130,53 @@ describe('a worker that has claimed ahead', () => {
     expect(waiting.every(({ attempt }) => attempt === 0)).toBe(true);
     finish();
     await until(async () => (await database.db.$count(queueJobs)) === 0);
+    await worker.stop();
+  });
+});
+
+describe('a worker that has claimed jobs of a kind that it knows to be slow', () => {
+  const database = useTestDatabase();
+  const queue = createQueue();
+  const quick = defineJob('quick', {});
+  const slow = defineJob('slow', {});
+
+  test('gives back at once what will not begin in time', async () => {
+    // What would give them back later.
+    vi.spyOn(Patience.prototype, 'watch').mockReturnValue();
+    const { db } = database;
+    let open = true;
+    const gates: (() => void)[] = [];
+    const worker = createWorker(db, {
+      queue,
+      queues: { default: { concurrency: 2 } },
+      handlers: [
+        handle(quick, () => undefined),
+        handle(slow, () => (open ? sleep(600) : new Promise<void>((resolve) => gates.push(resolve)))),
+      ],
+    });
+    const many = (count: number) => Array.from({ length: count }, () => ({}));
+    const isEmpty = async () => (await db.$count(queueJobs)) === 0;
+    await worker.start();
+    await queue.enqueue(db, slow);
+    await until(isEmpty);
+    await queue.enqueueMany(db, quick, many(200));
+    await until(isEmpty);
+    let claimed = 0;
+    worker.on('claimed', ({ count }) => {
+      claimed = Math.max(claimed, count);
+    });
+    open = false;
+    await queue.enqueueMany(db, slow, many(30));
+    await until(() => claimed > 4);
+    const held = async () => await db.$count(queueJobs, isNotNull(queueJobs.workerId));
+    // Two run, and two more at most begin within half a second.
+    await until(async () => (await held()) <= 4);
+    expect(await held()).toBeGreaterThan(2);
+    expect(await db.$count(queueJobs, eq(queueJobs.attempt, 0))).toBe(30 - (await held()));
+    open = true;
+    for (const finish of gates) finish();
+    await database.client`delete from queue_jobs where worker_id is null`;
+    await until(isEmpty);
     await worker.stop();
   });
 });

@@ -130,8 +130,12 @@ export class Attempts {
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
     this.#waiting.add(toAttempts(jobs, handlers, environment));
     // They were claimed while the worker was told to stop, or the queue to pause.
-    if (this.mayBegin) this.beginWaiting();
-    else this.#giveBack(this.#waiting.takeAll());
+    if (this.mayBegin) {
+      this.beginWaiting();
+      this.#giveBackLate();
+    } else {
+      this.#giveBack(this.#waiting.takeAll());
+    }
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
@@ -276,6 +280,17 @@ export class Attempts {
     this.#proceed();
   }
 
+  /** Gives back at once what will not begin in time: other workers may have free slots. */
+  #giveBackLate(): void {
+    const { unhindered } = this.#waiting;
+    const kinds = unhindered.map(({ job }) => job.kind);
+    const inTime = this.#prefetch.inTime(kinds, this.#demand.slots);
+    if (inTime === kinds.length) return;
+    const late = this.#waiting.take(unhindered.slice(inTime));
+    if (late.length > 0) this.#prefetch.distrust();
+    this.#giveBack(late);
+  }
+
   /** Gives back what has waited since then, with all that is behind it. */
   #losePatience(sinceMs: number): void {
     const ahead = this.#waiting.sinceMs <= sinceMs ? this.#waiting.ahead : [];
@@ -311,7 +326,7 @@ export class Attempts {
     this.#endings.conclude(attempt, outcome, durationMs);
     this.#running.delete(attempt);
     this.#options.gate?.end(attempt.job.kind);
-    this.#prefetch.note(durationMs);
+    this.#prefetch.note(durationMs, attempt.job.kind);
     this.#beginnings.noteSurvived(attempt);
     // While peers may have its job, the one behind it waits until that is known.
     if (!this.#runs.areServed || !this.#runs.goesOn(outcome) || this.#isCutOff) return;

@@ -1,5 +1,4 @@
-/** After this long without a slot, what was claimed ahead is given back: another worker may have one. */
-const MAX_WAIT_MS = 500;
+import { MAX_WAIT_MS } from './prefetch.ts';
 
 /** What cannot be given back yet, since a statement about it is under way, is looked at again after this. */
 const AGAIN_MS = 50;

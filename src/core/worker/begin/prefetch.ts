@@ -2,6 +2,8 @@ import { MAX_BEGUN } from './precious-attempt.ts';
 
 /** Jobs that will have begun within this time are claimed ahead. */
 const HORIZON_MS = 50;
+/** After this long without a slot, what was claimed ahead is given back: another worker may have one. */
+export const MAX_WAIT_MS = 500;
 /** What will be called within this time is recorded as begun, or one for each slot. */
 const SOON_MS = 2;
 /** More brings no more throughput, and payloads take memory. */
@@ -15,20 +17,48 @@ const MIN_ATTEMPTS = 5;
 /** How fast the most grows again, with each claim that finds jobs, after some did not begin in time. */
 const GROWTH = 1.05;
 
+/** How long handlers have lately taken. */
+class Durations {
+  attempts = 0;
+  meanMs = 0;
+
+  note(durationMs: number): void {
+    this.attempts++;
+    this.meanMs += (durationMs - this.meanMs) * Math.max(1 / this.attempts, WEIGHT);
+  }
+}
+
 /**
  * How many jobs to claim ahead: as many as the handlers will finish within 50 ms, and as fit into memory. So
  * no-op jobs travel in hundreds per claim, and no worker hoards long jobs that it will not begin for minutes.
  */
 export class Prefetch {
-  #attempts = 0;
-  #meanMs = 0;
+  #ofAll = new Durations();
+  readonly #ofKinds = new Map<string, Durations>();
   #recentBytes = 0;
   /** The most that begin in time: handlers may be over at once, and the process short of a processor. */
   #most = MAX_PREFETCH;
 
-  note(durationMs: number): void {
-    this.#attempts++;
-    this.#meanMs += (durationMs - this.#meanMs) * Math.max(1 / this.#attempts, WEIGHT);
+  /** @param kind of the job; `undefined` where the call was for many of them */
+  note(durationMs: number, kind?: string): void {
+    this.#ofAll.note(durationMs);
+    if (kind === undefined) return;
+    const ofKind = this.#ofKinds.get(kind) ?? new Durations();
+    ofKind.note(durationMs);
+    if (ofKind.attempts === 1) this.#ofKinds.set(kind, ofKind);
+  }
+
+  /**
+   * How many jobs of these kinds, which wait in this order, will begin in time by what is known of each kind.
+   * One of which no attempt has ended holds up none.
+   */
+  inTime(kinds: readonly string[], concurrency: number): number {
+    let leftMs = MAX_WAIT_MS * Math.max(concurrency, 1);
+    for (const [at, kind] of kinds.entries()) {
+      if (leftMs < 0) return at;
+      leftMs -= this.#ofKinds.get(kind)?.meanMs ?? 0;
+    }
+    return kinds.length;
   }
 
   /** Learns from a claim. A large payload counts at once and is forgotten slowly, to spare memory. */
@@ -39,7 +69,7 @@ export class Prefetch {
 
   /** Starts to learn again, more carefully: the expectation was wrong. */
   distrust(): void {
-    this.#attempts = 0;
+    this.#ofAll = new Durations();
     this.#most = Math.max(this.#most / 2, 1);
   }
 
@@ -64,7 +94,7 @@ export class Prefetch {
 
   /** Whether handlers are over so soon that a commit to disk for each round of them would hold them up. */
   get isHurried(): boolean {
-    return this.#attempts >= MIN_ATTEMPTS && this.#meanMs < HORIZON_MS;
+    return this.#ofAll.attempts >= MIN_ATTEMPTS && this.#ofAll.meanMs < HORIZON_MS;
   }
 
   /** How many jobs of a group that run one after the other to claim at once. */
@@ -74,7 +104,7 @@ export class Prefetch {
 
   /** How many attempts will end within this time, by what the handlers have lately taken. */
   #within(horizonMs: number, concurrency: number): number {
-    if (this.#attempts < MIN_ATTEMPTS) return 0;
-    return Math.floor((concurrency * horizonMs) / Math.max(this.#meanMs, 0.01));
+    if (this.#ofAll.attempts < MIN_ATTEMPTS) return 0;
+    return Math.floor((concurrency * horizonMs) / Math.max(this.#ofAll.meanMs, 0.01));
   }
 }
