@@ -20,10 +20,10 @@
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
         select $5::text as queue, statement_timestamp() as due_at, l.group_key from looked as l
-        where not exists (
-          select from "queue_groups" as g
-          where g.queue = $6 and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
-        ) and exists (
+        where coalesce((
+          select g.ready_at from "queue_groups" as g
+          where g.queue = $6 and g.group_key = l.group_key
+        ), 'infinity') > statement_timestamp() and exists (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
               where j.queue = $7 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100

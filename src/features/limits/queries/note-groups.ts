@@ -66,7 +66,8 @@ export async function noteForgottenGroups(
 }
 
 /**
- * It goes from group to group in the index of the jobs: one that was never noted is in no other table.
+ * It goes from group to group in the index of the jobs: one that was never noted is in no other table. The row
+ * of each is looked up. A join would compare all with all, where few rows are expected.
  *
  * @insteadOnCitus an error
  */
@@ -89,10 +90,10 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
       tables,
       sql`
         select ${queue}::text as queue, statement_timestamp() as due_at, l.group_key from looked as l
-        where not exists (
-          select from ${queueGroups} as g
-          where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
-        ) and exists (${dueInGroup(tables, { queue, group: sql`l.group_key`, most: sql`1` })}
+        where coalesce((
+          select g.ready_at from ${queueGroups} as g
+          where g.queue = ${queue} and g.group_key = l.group_key
+        ), 'infinity') > statement_timestamp() and exists (${dueInGroup(tables, { queue, group: sql`l.group_key`, most: sql`1` })}
         )`,
     )}
     )
