@@ -19,6 +19,8 @@ describe('Prefetch', () => {
     return prefetch;
   };
   const times = (n: number, ms: number) => new Array<number>(n).fill(ms);
+  const jobs = (...payloadBytes: number[]) =>
+    payloadBytes.map((payloadBytes) => ({ kind: 'work', payloadBytes }));
 
   test('claims nothing ahead before anything is known', () => {
     expect(learnt().size(10)).toBe(0);
@@ -43,11 +45,11 @@ describe('Prefetch', () => {
 
   test('claims no more ahead than 8 MB, by the largest payloads of late', () => {
     const prefetch = learnt(...times(5, 0.01));
-    prefetch.noteClaimed([100, 1024 * 1024, 100]);
+    prefetch.noteClaimed(jobs(100, 1024 * 1024, 100));
     expect(prefetch.size(10)).toBe(8);
-    prefetch.noteClaimed([100 * 1024 * 1024]);
+    prefetch.noteClaimed(jobs(100 * 1024 * 1024));
     expect(prefetch.size(10)).toBe(0);
-    prefetch.noteClaimed(times(4_000, 100));
+    prefetch.noteClaimed(jobs(...times(4_000, 100)));
     expect(prefetch.size(10)).toBe(4_000);
   });
 
@@ -69,6 +71,24 @@ describe('Prefetch', () => {
     expect(prefetch.inTime(kinds(['slow', 100]), 1)).toBe(3);
   });
 
+  test('expects as many jobs of a slow kind as claims have lately brought, however seldom one ends', () => {
+    const prefetch = new Prefetch();
+    const claim = (quick: number, slow: number) =>
+      prefetch.noteClaimed([
+        ...new Array(quick).fill({ kind: 'quick', payloadBytes: 1 }),
+        ...new Array(slow).fill({ kind: 'slow', payloadBytes: 1 }),
+      ]);
+    claim(8, 2);
+    prefetch.note(1_000, 'slow');
+    // A fifth of them take a second, so 200 ms each.
+    for (const ms of times(200, 0.01)) prefetch.note(ms, 'quick');
+    expect(prefetch.size(100)).toBe(24);
+    claim(25, 0);
+    expect(prefetch.size(100)).toBe(87);
+    claim(100, 0);
+    expect(prefetch.size(100)).toBe(4_000);
+  });
+
   test('forgets what proved wrong', () => {
     const prefetch = learnt(...times(50, 0.1));
     prefetch.distrust();
@@ -82,9 +102,9 @@ describe('Prefetch', () => {
     expect(prefetch.size(10)).toBe(2_000);
     prefetch.noteClaimed([]);
     expect(prefetch.size(10)).toBe(2_000);
-    prefetch.noteClaimed([1]);
+    prefetch.noteClaimed(jobs(1));
     expect(prefetch.size(10)).toBe(2_100);
-    for (let claim = 0; claim < 20; claim++) prefetch.noteClaimed([1]);
+    for (let claim = 0; claim < 20; claim++) prefetch.noteClaimed(jobs(1));
     expect(prefetch.size(10)).toBe(4_000);
   });
 });

@@ -127,7 +127,7 @@ export class Attempts {
   /** Takes in claimed jobs, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
     const { handlers, environment } = this.#options;
-    this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
+    this.#prefetch.noteClaimed(jobs);
     this.#waiting.add(toAttempts(jobs, handlers, environment));
     // They were claimed while the worker was told to stop, or the queue to pause.
     if (this.mayBegin) {

@@ -1,3 +1,4 @@
+import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { MAX_BEGUN } from './precious-attempt.ts';
 
 /** Jobs that will have begun within this time are claimed ahead. */
@@ -17,6 +18,9 @@ const MIN_ATTEMPTS = 5;
 /** How fast the most grows again, with each claim that finds jobs, after some did not begin in time. */
 const GROWTH = 1.05;
 
+/** The share of each kind among claimed jobs is that of the last hundred or so. */
+const CLAIMED = 100;
+
 /** How long handlers have lately taken. */
 class Durations {
   attempts = 0;
@@ -28,13 +32,24 @@ class Durations {
   }
 }
 
+/** What is known of one kind. */
+class Kind {
+  readonly durations = new Durations();
+  /** Which part it is of the jobs that were lately claimed. */
+  share = 0;
+}
+
 /**
  * How many jobs to claim ahead: as many as the handlers will finish within 50 ms, and as fit into memory. So
  * no-op jobs travel in hundreds per claim, and no worker hoards long jobs that it will not begin for minutes.
  */
 export class Prefetch {
   #ofAll = new Durations();
-  readonly #ofKinds = new Map<string, Durations>();
+  readonly #kinds = new Map<string, Kind>();
+  /** How many of the last hundred claimed jobs are known. */
+  #claimed = 0;
+  /** How long one of them takes: one of a slow kind is rare among those that end, and holds a slot for long. */
+  #claimedMs = 0;
   #recentBytes = 0;
   /** The most that begin in time: handlers may be over at once, and the process short of a processor. */
   #most = MAX_PREFETCH;
@@ -43,9 +58,16 @@ export class Prefetch {
   note(durationMs: number, kind?: string): void {
     this.#ofAll.note(durationMs);
     if (kind === undefined) return;
-    const ofKind = this.#ofKinds.get(kind) ?? new Durations();
-    ofKind.note(durationMs);
-    if (ofKind.attempts === 1) this.#ofKinds.set(kind, ofKind);
+    const { durations, share } = this.#kind(kind);
+    const beforeMs = durations.meanMs;
+    durations.note(durationMs);
+    this.#claimedMs += (durations.meanMs - beforeMs) * share;
+  }
+
+  #kind(name: string): Kind {
+    const kind = this.#kinds.get(name) ?? new Kind();
+    if (!this.#kinds.has(name)) this.#kinds.set(name, kind);
+    return kind;
   }
 
   /**
@@ -56,15 +78,24 @@ export class Prefetch {
     let leftMs = MAX_WAIT_MS * Math.max(concurrency, 1);
     for (const [at, kind] of kinds.entries()) {
       if (leftMs < 0) return at;
-      leftMs -= this.#ofKinds.get(kind)?.meanMs ?? 0;
+      leftMs -= this.#kinds.get(kind)?.durations.meanMs ?? 0;
     }
     return kinds.length;
   }
 
   /** Learns from a claim. A large payload counts at once and is forgotten slowly, to spare memory. */
-  noteClaimed(payloadBytes: readonly number[]): void {
-    if (payloadBytes.length > 0) this.#most = Math.min(this.#most * GROWTH, MAX_PREFETCH);
-    for (const bytes of payloadBytes) this.#recentBytes = Math.max(bytes, this.#recentBytes * (1 - WEIGHT));
+  noteClaimed(jobs: readonly Pick<ClaimedJob, 'kind' | 'payloadBytes'>[]): void {
+    if (jobs.length === 0) return;
+    this.#most = Math.min(this.#most * GROWTH, MAX_PREFETCH);
+    this.#claimed = Math.min(this.#claimed + jobs.length, CLAIMED);
+    const weight = Math.min(jobs.length / this.#claimed, 1);
+    for (const kind of this.#kinds.values()) kind.share *= 1 - weight;
+    for (const { kind, payloadBytes } of jobs) {
+      this.#recentBytes = Math.max(payloadBytes, this.#recentBytes * (1 - WEIGHT));
+      this.#kind(kind).share += weight / jobs.length;
+    }
+    this.#claimedMs = 0;
+    for (const { durations, share } of this.#kinds.values()) this.#claimedMs += durations.meanMs * share;
   }
 
   /** Starts to learn again, more carefully: the expectation was wrong. */
@@ -105,6 +136,6 @@ export class Prefetch {
   /** How many attempts will end within this time, by what the handlers have lately taken. */
   #within(horizonMs: number, concurrency: number): number {
     if (this.#ofAll.attempts < MIN_ATTEMPTS) return 0;
-    return Math.floor((concurrency * horizonMs) / Math.max(this.#ofAll.meanMs, 0.01));
+    return Math.floor((concurrency * horizonMs) / Math.max(this.#ofAll.meanMs, this.#claimedMs, 0.01));
   }
 }
