@@ -91,7 +91,8 @@ function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Opt
           label,
           stroke: colour(tone),
           width: shape === 'bars' ? 0 : 2,
-          points: { show: false },
+          points:
+            shape === 'bars' ? { show: false } : { show: true, filter: alone, size: 6, fill: colour(tone) },
           // What is told of a layer is its own value, not the sum that it is drawn to.
           value: (_, sum, __, at) => (at === null ? '–' : text(shape === 'bars' ? (values[at] ?? 0) : sum)),
           ...(bars !== undefined && { fill: colour(tone), paths: bars }),
@@ -99,6 +100,13 @@ function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Opt
       ),
     ],
   };
+}
+
+/** The values without a neighbour, as in an app's first minutes: a line through one alone is not seen. */
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  const isNone = (at: number) => (values[at] ?? null) === null;
+  return [...values.keys()].filter((at) => !isNone(at) && isNone(at - 1) && isNone(at + 1));
 }
 
 function clock(seconds: number): string {

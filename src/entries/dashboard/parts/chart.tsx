@@ -92,7 +92,9 @@ function Lines({ series }: { readonly series: readonly Series[] }) {
         const points = values.flatMap((value, index) =>
           value === null ? [] : [`${round(index * step)},${round(HEIGHT - (value / top) * (HEIGHT - 4))}`],
         );
-        return <polyline class={`line-${tone}`} points={points.join(' ')} />;
+        // A line of one point is not drawn; one back to itself is a dot.
+        const drawn = points.length === 1 ? [...points, ...points] : points;
+        return <polyline class={`line-${tone}`} points={drawn.join(' ')} />;
       })}
     </g>
   );
