@@ -37,6 +37,13 @@ test('dead rows and old transactions are judged by their number', () => {
   expect(badOf({ transactionAge: 1_600_000_000 })).toEqual([['transaction-age', 'error']]);
 });
 
+test('before the first autovacuum there is no time of the last one', () => {
+  const messageOf = (vacuumedMsAgo: number | undefined) =>
+    judgeServer({ ...fine, vacuumedMsAgo }).find(({ code }) => code === 'dead-rows')?.message;
+  expect(messageOf(undefined)).toBe('Dead rows are few, and autovacuum has not run yet');
+  expect(messageOf(1_000)).toMatch(/^Autovacuum keeps up; it last finished .* ago$/);
+});
+
 test('what could not be read is unknown, never ok', () => {
   expect(new Set(judgeServer(undefined).map(({ severity, value }) => `${severity} ${value}`))).toEqual(
     new Set(['unknown undefined']),

@@ -58,7 +58,9 @@ export function judgeServer(server: ServerVitals | undefined): Vital[] {
           fix: 'Look at oldest-snapshot; if nothing holds one, vacuum queue_jobs and tune its autovacuum.',
         },
       ],
-      `Autovacuum keeps up; it last finished ${vacuumed}`,
+      vacuumedMsAgo === undefined
+        ? 'Dead rows are few, and autovacuum has not run yet'
+        : `Autovacuum keeps up; it last finished ${vacuumed}`,
     ),
     ...judge(
       {
