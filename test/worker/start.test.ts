@@ -142,6 +142,10 @@ describe('createWorker', () => {
     );
     // @ts-expect-error a kind's name is no definition
     expect(() => handle('work', () => {})).toThrow(UnknownKindError);
+    // @ts-expect-error a definition is no handler
+    expect(() => createWorker(db, { queue, handlers: [defineJob('work')] })).toThrow(
+      "got the definition of 'work': write handle(job, function)",
+    );
   });
 
   test.each([

@@ -175,7 +175,7 @@ export function handlersByKind<TDb, TOwn>(
   for (const handler of handlers as readonly Handler<TDb, TOwn>[]) {
     const isMade = handler?.batch === undefined || CALL_OF in handler;
     if (typeof handler?.run !== 'function' || !isMade) {
-      throw new TypeError(`handlers must hold what handle and handleBatch return; got ${shown(handler)}`);
+      throw new TypeError(`handlers must hold what handle and handleBatch return; got ${got(handler)}`);
     }
     checkDefinition('A handler', handler.job);
     const { kind } = handler.job;
@@ -183,4 +183,10 @@ export function handlersByKind<TDb, TOwn>(
     byKind.set(kind, handler);
   }
   return byKind;
+}
+
+/** A definition without its function is the likely mistake. */
+function got(given: unknown): string {
+  const kind: unknown = Reflect.get(Object(given), 'kind');
+  return typeof kind === 'string' ? `the definition of '${kind}': write handle(job, function)` : shown(given);
 }
