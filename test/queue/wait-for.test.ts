@@ -364,6 +364,7 @@ describe('run', () => {
       .run(database.db, resize, { url: 'a' }, { timeoutMs: 30 })
       .catch((error) => error);
     if (!(late instanceof WaitTimeoutError)) throw new Error('it has ended');
+    expect(late.message).toContain('If a worker serves its queue, the job continues: wait again by its id');
     work((url) => url);
     expect(await queue.waitFor(database.db, resize, late.jobId)).toMatchObject({ output: 'a' });
   });

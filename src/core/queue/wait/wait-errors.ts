@@ -17,8 +17,8 @@ export class WaitTimeoutError extends QueueError {
     options?: ErrorOptions,
   ) {
     super(
-      `Job ${jobId} ('${kind}') did not end within the timeoutMs of ${timeoutMs} ms. The job continues: ` +
-        'wait again by its id',
+      `Job ${jobId} ('${kind}') did not end within the timeoutMs of ${timeoutMs} ms. ` +
+        'If a worker serves its queue, the job continues: wait again by its id',
       options,
     );
   }
