@@ -169,6 +169,13 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
         .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell, '::before').content));
       expect(labels.join(' ')).toMatch(/"due " "running " "scheduled " "waiting " "lag " "workers "/);
     }
+    await page.goto(`${origin}${BASE}/limits`);
+    const ofLimit = await page
+      .locator('tbody tr')
+      .first()
+      .locator('td')
+      .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell, '::before').content));
+    expect(ofLimit.join(' ')).toMatch(/"declared " "set " "in use "/);
     await context.close();
   });
 

@@ -59,7 +59,7 @@ function valuesOf({ shape, times, series }: ChartData): uPlot.AlignedData {
   return [[...times], ...sums.reverse()];
 }
 
-function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Options {
+function optionsOf({ unit, shape, times, series }: ChartData, width: number): uPlot.Options {
   const text = (value: number | null) =>
     value === null ? '–' : unit === 'ms' ? durationText(value) : String(Math.round(value));
   const axis = {
@@ -69,13 +69,19 @@ function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Opt
   };
   const bars =
     shape === 'bars' ? uPlot.paths.bars?.({ size: [0.72, 24], align: 1, radius: 0.15 }) : undefined;
+  const [first = 0, second = first] = times;
+  const step = second - first;
   const drawn = shape === 'bars' ? [...series].reverse() : series;
   return {
     width,
     height: HEIGHT,
     padding: [8, 4, 0, 0],
     cursor: { sync: { key: 'time' }, drag: { x: false, y: false }, points: { show: shape === 'lines' } },
-    scales: { x: { time: true }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] } },
+    // A bar begins at its time, and the newest one needs room behind the last.
+    scales: {
+      x: { time: true, range: (_, min, max) => [min, shape === 'bars' ? max + step : max] },
+      y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
+    },
     axes: [
       { ...axis, grid: { show: false }, size: 28, space: 70, values: (_, times) => times.map(clock) },
       { ...axis, size: 56, space: 34, values: (_, values) => values.map(text) },

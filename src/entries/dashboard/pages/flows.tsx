@@ -104,10 +104,10 @@ function Row({ visit, flow }: { readonly visit: Visit; readonly flow: ListedFlow
       <td class="number">
         {countText(total - pending)} of {countText(total)}
       </td>
-      <td class="number">
+      <td class="number" data-name="enqueued">
         <Ago at={createdAt} nowMs={nowMs} />
       </td>
-      <td class="number">
+      <td class="number" data-name="took">
         {endedAt === null ? (
           <span class="muted">–</span>
         ) : (

@@ -99,14 +99,16 @@ function QueueLimitsOf({
                   <Foreign text={nameOf(limit)} />
                 )}
               </td>
-              <td>
+              <td data-name="declared">
                 {settingsText(limit.declared)}
                 {limit.declared.serial ? ', one after the other' : ''}
               </td>
-              <td>
+              <td data-name="set">
                 {limit.override === undefined ? <span class="muted">–</span> : settingsText(limit.override)}
               </td>
-              <td class="number">{limit.slots ?? <span class="muted">–</span>}</td>
+              <td class="number" data-name="in use">
+                {limit.slots ?? <span class="muted">–</span>}
+              </td>
               {changing ? (
                 <td>
                   <LimitForm visit={visit} limit={limit} />
@@ -143,7 +145,9 @@ function QueueLimitsOf({
                     </span>
                   )}
                 </td>
-                <td class="number">{countText(group.running)}</td>
+                <td class="number" data-name="running">
+                  {countText(group.running)}
+                </td>
                 <td class="number">
                   {group.blockedBy === null ||
                   !isPlain(visit, undefined, 'group', { text: group.group }) ? null : (

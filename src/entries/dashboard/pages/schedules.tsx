@@ -103,7 +103,7 @@ function Row({ visit, schedule, ticks }: RowProps) {
           </ol>
         )}
       </td>
-      <td class="number">
+      <td class="number" data-name="last">
         <Ago at={lastAt} nowMs={nowMs} />
       </td>
       <td class="number">
