@@ -71,7 +71,7 @@ test('flows are listed, shown, redriven and cancelled', async () => {
   );
 
   const shown = (await command('show', String(failed.id))).stdout;
-  expect(shown).toMatch(/^Flow \d+ 3 of 3 jobs have ended, 1 failed$/m);
+  expect(shown).toMatch(/^Flow \d+: 3 of 3 jobs have ended, 1 failed$/m);
   expect(shown).toMatch(/^ {2}read × 2: 1 completed, 1 discarded$/m);
   expect(shown).toMatch(/^ {2}report: 1 completed; after read × 2, also when some fail$/m);
   const { flow } = JSON.parse((await command('show', String(failed.id), '--json')).stdout);

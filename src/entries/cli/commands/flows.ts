@@ -90,7 +90,7 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
   }
   const { total, pending, failed, cancelReason, createdAt, endedAt, groups, isWhole } = graph;
   const now = Date.now();
-  await output.write(`${output.styled(`Flow ${id}`, 'bold')} `);
+  await output.write(`${output.styled(`Flow ${id}:`, 'bold')} `);
   const counts = `${total - pending} of ${total} jobs have ended${failed === 0 ? '' : `, ${failed} failed`}`;
   await output.line(counts, failed > 0 ? 'red' : pending > 0 ? 'cyan' : 'green');
   await output.line(`  enqueued ${fromNow(createdAt, now)}`);
