@@ -41,7 +41,7 @@ function share(
   const whole = of.reduce((sum, name) => sum + rates[name], 0);
   if (whole < LEAST) return [];
   const value = rates[part] / whole;
-  const things = part === 'discarded' ? 'jobs that ended' : 'attempts';
+  const things = part === 'discarded' ? 'ended jobs' : 'attempts';
   return [
     {
       queue,
