@@ -207,7 +207,7 @@ export class Queue<
 
   /**
    * Makes a scheduled job, or one that waits for its next attempt, due now. Nothing else of it changes, and
-   * limits, pauses and the order of its group hold on. The result says what stood in the way.
+   * limits, pauses and the order of its group still apply. The result says what stood in the way.
    *
    * Under concurrency: against a claim, exactly one of the two wins, and the job runs once.
    */
