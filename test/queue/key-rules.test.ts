@@ -321,6 +321,24 @@ describe('throttle', () => {
     expect(await claimAll()).toMatchObject([{ id: late.id, payload: 6 }]);
   });
 
+  test.each(['delayMs', 'runAt'])(
+    'trailing, the window of a job with %s begins when it is due',
+    async (option) => {
+      const trailing = { ...throttle, trailing: true } as const;
+      const time = option === 'delayMs' ? { delayMs: 9_000 } : { runAt: new Date(Date.now() + 9_000) };
+      const first = await queue.enqueue(database.db, sync, 1, { throttle: trailing, ...time });
+      await pass(9_100);
+      expect(await claimAll()).toMatchObject([{ id: first.id }]);
+      await pass(5_000);
+      const next = await queue.enqueue(database.db, sync, 2, { throttle: trailing });
+      expect(next.outcome).toBe('enqueued');
+      const [due] = await database.client<{ ms: number }[]>`
+      select (extract(epoch from j.run_at - f.run_at) * 1000)::float8 as ms from queue_jobs as j, queue_jobs as f
+      where j.id = ${next.id} and f.id = ${first.id}`;
+      expect(due?.ms).toBeCloseTo(10_000, 0);
+    },
+  );
+
   describe('in a queue with groups', () => {
     const grouped = createQueue({
       limits: limitsIn(control, { q: { groups: {} } }),

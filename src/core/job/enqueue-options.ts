@@ -111,7 +111,7 @@ interface TrailingOptions extends JobSettings, DueTime, NoUniqueKey, Omit<NoRule
 export type EnqueueOptions = UniqueOptions | DebounceOptions | ReplaceOptions | TrailingOptions;
 
 interface ThrottleOptions extends JobSettings, DueTime, NoUniqueKey, Omit<NoRule, 'throttle'> {
-  /** At most one job becomes due in each window of `perMs`, whatever becomes of it. */
+  /** In each window of `perMs` at most one call becomes a job, whatever becomes of it. */
   throttle: Throttle & { trailing?: false | undefined };
 }
 

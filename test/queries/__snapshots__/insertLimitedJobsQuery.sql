@@ -27,7 +27,7 @@
       select nextval(s.sequence) as id, o.*
       from (select pg_get_serial_sequence($16, 'id')::regclass as sequence) as s, (
         select w.* from wanted as w
-        join taken as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
+        where ((w.queue, w.kind, w.rule_key) in (select queue, kind, key from taken)) is true
         order by w.place) as o
     ),
     inserted as (

@@ -12,7 +12,8 @@
     ),
     slots as (
       insert into "queue_keys" as k (queue, kind, key, until)
-      select w.queue, w.kind, w.rule_key, statement_timestamp() + $11::float8 * interval '1 millisecond'
+      select w.queue, w.kind, w.rule_key,
+        greatest(w.run_at, statement_timestamp()) + $11::float8 * interval '1 millisecond'
       from wanted as w order by w.queue, w.kind, w.rule_key
       on conflict (queue, kind, key) do update set until = case
         when (k.until at time zone 'UTC' + $12::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC' then excluded.until else (k.until at time zone 'UTC' + $13::float8 * interval '1 millisecond') at time zone 'UTC' end
@@ -25,12 +26,15 @@
             and j.waiting_key = excluded.key)
       returning k.queue, k.kind, k.key, k.until
     ),
+    placed as materialized (
+      select w.*, t.until from wanted as w
+      left join slots as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
+    ),
     numbered as materialized (
       select nextval(s.sequence) as id, o.*
       from (select pg_get_serial_sequence($15, 'id')::regclass as sequence) as s, (
-        select w.*, greatest(w.run_at, t.until - $16::float8 * interval '1 millisecond') as due_at
-        from wanted as w join slots as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
-        order by w.place) as o
+        select w.*, greatest(w.run_at, w.until - $16::float8 * interval '1 millisecond') as due_at
+        from placed as w where w.until is not null order by w.place) as o
     ),
     put as (
       insert into "queue_jobs" as old
@@ -42,11 +46,9 @@
     ),
     replaced as (
       update "queue_jobs" as j set payload = w.payload, priority = w.priority, max_attempts = w.max_attempts, metadata = w.metadata
-      from wanted as w
+      from placed as w
       where j.queue = $17::text and j.kind = w.kind and j.waiting_key = w.rule_key
-        and j.queue = w.queue
-        and not exists (
-          select from slots as t where t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key)
+        and j.queue = w.queue and w.until is null
       returning j.id, w.place, j.queue, j.run_at
     )
     select n.place, i.id, i.id = n.id as is_new, null as woke

@@ -56,6 +56,8 @@ export function insertLimitedJobsQuery(
   const own = givenColumns(queueJobs, jobs);
   const grouped = anyInGroup(jobs);
   const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
+  // `is true` keeps the `in` a hashed subplan: of a join by three columns the planner expects one row, and
+  // then compares all inserted jobs with all accepted ones.
   return sql`
     with wanted as materialized (
       select * from (${jobRows(jobs, own)}) as i
@@ -74,7 +76,7 @@ export function insertLimitedJobsQuery(
       select nextval(s.sequence) as id, o.*
       from ${idSequence(tables)} as s, (
         select w.* from wanted as w
-        join taken as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
+        where ((w.queue, w.kind, w.rule_key) in (select queue, kind, key from taken)) is true
         order by w.place) as o
     ),
     inserted as (
@@ -121,7 +123,7 @@ export function nextEnd(windowMs: number): SQL {
   return sql`(k.until at time zone 'UTC' + ${windowOf(windowMs)})`;
 }
 
-/** Whether the window of `k` was over when the statement began, which is a window before `excluded.until`. */
+/** Whether the window of `k` is over at the time that is a window before `excluded.until`. */
 export function isOver(windowMs: number): SQL {
   return sql`${nextEnd(windowMs)} <= excluded.until at time zone 'UTC'`;
 }

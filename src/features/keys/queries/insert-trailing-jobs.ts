@@ -53,13 +53,15 @@ export function insertTrailingJobsQuery(
     )${notedGroups(tables, 'changed')}`
     : sql``;
   const woken = wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp);
+  // Of an inner join by three columns the planner expects one row, and then compares all jobs with all.
   return sql`
     with wanted as materialized (
       select * from (${jobRows(jobs, givenColumns(queueJobs, jobs))}) as i
     ),
     slots as (
       insert into ${keys} as k (queue, kind, key, until)
-      select w.queue, w.kind, w.rule_key, statement_timestamp() + ${windowOf(windowMs)}
+      select w.queue, w.kind, w.rule_key,
+        greatest(w.run_at, statement_timestamp()) + ${windowOf(windowMs)}
       from wanted as w order by w.queue, w.kind, w.rule_key
       on conflict (queue, kind, key) do update set until = case
         when ${isOver(windowMs)} then excluded.until else ${nextEnd(windowMs)} at time zone 'UTC' end
@@ -72,20 +74,21 @@ export function insertTrailingJobsQuery(
             and j.waiting_key = excluded.key)
       returning k.queue, k.kind, k.key, k.until
     ),
+    placed as materialized (
+      select w.*, t.until from wanted as w
+      left join slots as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
+    ),
     numbered as materialized (
       select nextval(s.sequence) as id, o.*
       from ${idSequence(tables)} as s, (
-        select w.*, greatest(w.run_at, t.until - ${windowOf(windowMs)}) as due_at
-        from wanted as w join slots as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
-        order by w.place) as o
+        select w.*, greatest(w.run_at, w.until - ${windowOf(windowMs)}) as due_at
+        from placed as w where w.until is not null order by w.place) as o
     )${putNumbered(tables, jobs, takingOver(tables, jobs, undefined), 'due_at')},
     replaced as (
       update ${queueJobs} as j set ${replacing(tables, jobs)}
-      from wanted as w
+      from placed as w
       where j.queue = ${queueOf(jobs, 'w.queue')} and j.kind = w.kind and j.waiting_key = w.rule_key
-        and j.queue = w.queue
-        and not exists (
-          select from slots as t where t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key)
+        and j.queue = w.queue and w.until is null
       returning j.id, w.place, j.queue, j.run_at${grouped ? sql`, j.group_key` : sql``}
     )${noted}
     select n.place, i.id, i.id = n.id as is_new, ${woken}
