@@ -266,14 +266,17 @@ describe('finding', () => {
 
 describe('declaring', () => {
   const worker = () => registerWorker(database.db, tables, { name: 'w', queues: [] });
-  const declare = (workerId: number, schedule: Partial<NewSchedule> = {}) =>
-    declareSchedules(database.db, tables, { workerId, schedules: [{ ...minutely, ...schedule }] });
+  const declare = async (workerId: number, schedule: Partial<NewSchedule> = {}, unfit: string[] = []) => {
+    const schedules = [{ ...minutely, ...schedule }];
+    const { all, written } = await declareSchedules(database.db, tables, { workerId, schedules, unfit });
+    return { all, written: written.length };
+  };
 
   test('writes once, and then only reads', async () => {
     const id = await worker();
-    expect(await declare(id)).toBe(true);
+    expect(await declare(id)).toEqual({ all: true, written: 1 });
     expect(await row()).toMatchObject({ declared: true, revision: 0 });
-    expect(await declare(id)).toBe(true);
+    expect(await declare(id)).toEqual({ all: true, written: 0 });
     expect(await row()).toMatchObject({ revision: 0 });
   });
 
@@ -303,18 +306,26 @@ describe('declaring', () => {
     await declare(old);
     expect(await row()).toMatchObject({ cron: '* * * * *' });
     // Due at once, since nobody has computed its first tick.
-    expect(await declare(young, { cron: '0 3 * * *' })).toBe(false);
+    expect(await declare(young, { cron: '0 3 * * *' })).toEqual({ all: false, written: 0 });
     expect(await row()).toMatchObject({ cron: '* * * * *' });
     // Another payload alone does not.
-    expect(await declare(young, { payload: '2' })).toBe(true);
+    expect(await declare(young, { payload: '2' })).toEqual({ all: true, written: 1 });
     await fire(database, { revision: 1, nextMs: Date.now() + 3_600_000 });
-    expect(await declare(await worker(), { cron: '0 3 * * *' })).toBe(true);
+    expect(await declare(await worker(), { cron: '0 3 * * *' })).toEqual({ all: true, written: 1 });
+    expect(await row()).toMatchObject({ cron: '0 3 * * *' });
+  });
+
+  test('another timing waits for no tick that cannot be fired', async () => {
+    const [old, young] = [await worker(), await worker()];
+    await declare(old);
+    expect(await declare(young, { cron: '0 3 * * *' }, ['another'])).toEqual({ all: false, written: 0 });
+    expect(await declare(young, { cron: '0 3 * * *' }, ['s'])).toEqual({ all: true, written: 1 });
     expect(await row()).toMatchObject({ cron: '0 3 * * *' });
   });
 
   test('a row that was set becomes a declared one', async () => {
     await add();
-    expect(await declare(await worker())).toBe(true);
+    expect(await declare(await worker())).toEqual({ all: true, written: 1 });
     expect(await row()).toMatchObject({ declared: true });
   });
 
@@ -323,7 +334,7 @@ describe('declaring', () => {
     const ids = [await worker(), await worker()];
     await Promise.all(
       [a, b].map(({ db }, at) =>
-        declareSchedules(db, tables, { workerId: ids[at] ?? 0, schedules: [minutely] }),
+        declareSchedules(db, tables, { workerId: ids[at] ?? 0, schedules: [minutely], unfit: [] }),
       ),
     );
     expect(await row()).toMatchObject({ declared: true });
@@ -336,12 +347,13 @@ describe('declaring', () => {
     await declareSchedules(a.db, tables, {
       workerId: young,
       schedules: [{ ...minutely, payload: '"young"' }],
+      unfit: [],
     });
-    const late = declareSchedules(b.db, tables, { workerId: old, schedules: [minutely] });
+    const late = declareSchedules(b.db, tables, { workerId: old, schedules: [minutely], unfit: [] });
     await untilBlocked(database, b);
     await commit(a);
     // It has not written all that it wanted to, and looks again.
-    expect(await late).toBe(false);
+    expect(await late).toEqual({ all: false, written: [] });
     expect(await row()).toMatchObject({ payload: '"young"' });
   });
 
@@ -351,9 +363,11 @@ describe('declaring', () => {
     await declare(old);
     await begin(a);
     await pauseSchedule(a.db, tables, 's');
-    const failed = await declareSchedules(b.db, tables, { workerId: young, schedules: [minutely] }).catch(
-      (error: unknown) => error,
-    );
+    const failed = await declareSchedules(b.db, tables, {
+      workerId: young,
+      schedules: [minutely],
+      unfit: [],
+    }).catch((error: unknown) => error);
     expect(sqlStateOf(failed)).toBe('55P03');
     await commit(a);
   });

@@ -61,6 +61,7 @@ const statements = {
   'a declaration': declareSchedulesQuery(tables, {
     workerId: 7,
     schedules: names.map((name) => ({ ...schedule, name })),
+    unfit: names,
   }),
 };
 

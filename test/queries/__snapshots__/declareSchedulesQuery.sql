@@ -10,17 +10,18 @@
     wanted as materialized (
       select i.*, coalesce(s.revision, (date_part('epoch', statement_timestamp()) * 1000000)::int8) as revision,
         (s.name is null or (s.cron, s.every_ms, s.time_zone, s.starts_at, s.ends_at) is not distinct from (i.cron,i.every_ms,i.time_zone,i.starts_at,i.ends_at) or s.paused_at is not null
-          or (s.next_at > statement_timestamp()) is not false) as possible
+          or (s.next_at > statement_timestamp()) is not false
+          or s.name in (select jsonb_array_elements_text($2::text::jsonb))) as possible
       from i left join "queue_schedules" as s
-        on s.name = i.name and s.name = any(array(select name from i)) cross join set_config('lock_timeout', $2::text, true) as patience
-      where s.declared_by is null or s.declared_by < $3::int8
+        on s.name = i.name and s.name = any(array(select name from i)) cross join set_config('lock_timeout', $3::text, true) as patience
+      where s.declared_by is null or s.declared_by < $4::int8
         or not exists (select from "queue_workers" as w where w.id = s.declared_by)
     ),
     written as (
       insert into "queue_schedules" as s (
         name, queue, kind, payload, settings, cron, every_ms, time_zone, catch_up, overlap, starts_at, ends_at, next_at, passed_at, revision, declared_by, seen_at, created_at
       )
-      select name, queue, kind, payload, settings, cron, every_ms, time_zone, catch_up, overlap, starts_at, ends_at, now.at, now.at, w.revision, $4::int8, now.at, now.at
+      select name, queue, kind, payload, settings, cron, every_ms, time_zone, catch_up, overlap, starts_at, ends_at, now.at, now.at, w.revision, $5::int8, now.at, now.at
       from wanted as w cross join (select statement_timestamp() as at) as now
       where w.possible order by w.name
       on conflict (name) do update set 
@@ -35,9 +36,9 @@
       where s.revision = excluded.revision
       returning s.name
     )
-    select (select count(*) from wanted)::float8 as wanted,
-      (select count(*) from written)::float8 as written
+    select w.name, (w.name in (select name from written)) is true as written from wanted as w
 -- $1 = "[{\"name\":\"mail\",\"queue\":\"mail\",\"kind\":\"mail\",\"cron\":\"mail\",\"every_ms\":null,\"time_zone\":\"mail\",\"catch_up\":\"latest\",\"overlap\":true,\"starts_at_ms\":1709210096789,\"ends_at_ms\":null,\"payload\":{\"text\":\"mail\"},\"settings\":{\"priority\":5,\"maxAttempts\":20,\"metadata\":{\"text\":\"mail\"},\"own\":{}}}]"
--- $2 = "100ms"
--- $3 = 42
+-- $2 = "[]"
+-- $3 = "100ms"
 -- $4 = 42
+-- $5 = 42

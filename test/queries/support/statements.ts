@@ -764,7 +764,7 @@ export function allStatements(
     removeUnseenWorkerQuery: removeUnseenWorkerQuery(tables, id, knownWorker.seen),
     testWorkersQuery: testWorkersQuery(tables, [knownWorker], limits),
     databaseStateQuery: databaseStateQuery(tables),
-    declareSchedulesQuery: declareSchedulesQuery(control, { workerId: id, schedules: [schedule] }),
+    declareSchedulesQuery: declareSchedulesQuery(control, { workerId: id, schedules: [schedule], unfit: [] }),
     findDueSchedulesQuery: findDueSchedulesQuery(control, {
       declared: [text],
       kinds: [text],

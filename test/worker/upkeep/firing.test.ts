@@ -1,6 +1,14 @@
 import type { SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import { createQueue, createWorker, defineSchedule, drain, handle } from 'drizzle-queue';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  defineSchedule,
+  drain,
+  handle,
+  unvalidated,
+} from 'drizzle-queue';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { REQUESTED } from '../../../src/core/sql/wake-channel.ts';
 import { gate } from '../../support/gate.ts';
@@ -122,6 +130,52 @@ test('an interval of other hands without a length is an error, and the others fi
   await until(() => errors.length > 0);
   expect(errors[0]).toMatchObject({ during: "firing the schedule 'a'", error: { name: 'TypeError' } });
 });
+
+describe('a deploy with another timing, while a tick of the old one is due that cannot be fired', () => {
+  test.each([
+    ['because its job is refused', 'alter table queue_jobs add check (payload <> \'"old"\')'],
+    ['because its zone is not known here', "update queue_schedules set time_zone = 'Mars/Phobos'"],
+  ])(
+    '%s, prevails',
+    async (_, cause) => {
+      const job = defineJob('tick', { payload: unvalidated<string>() });
+      const old = await ticking([defineSchedule('a', { job, payload: 'old', cron: '0 0 1 1 *' })]);
+      await untilArmed('a');
+      await old.worker.stop();
+      await database.client.unsafe(cause);
+      onTestFinished(async () => {
+        await database.client`alter table queue_jobs drop constraint if exists queue_jobs_payload_check`;
+      });
+      await setBack('a', '2 years');
+      const { worker, errors } = await ticking([
+        defineSchedule('a', { job, payload: 'new', cron: '* * * * * *' }),
+      ]);
+      const [fired] = await nextEvent(worker, 'fired');
+      expect(fired).toMatchObject({ schedule: 'a', ids: [expect.any(Number)] });
+      expect(errors.map(({ during }) => during)).toEqual(
+        Array.from({ length: 3 }, () => "firing the schedule 'a'"),
+      );
+    },
+    60_000,
+  );
+});
+
+test('thousands of missed ticks fire a thousand at a time', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  for (const name of names) {
+    await queue.schedules.set(database.db, secondly(name));
+    await setBack(name, '1 hour');
+  }
+  const { fired, errors } = await ticking();
+  await until(() => fired.length >= 5_000);
+  const [most] = await database.client<{ jobs: number }[]>`
+    select count(*)::int as jobs from (
+      select created_at from queue_jobs union all select created_at from queue_results
+    ) as j group by created_at order by jobs desc limit 1`;
+  expect(most?.jobs).toBeLessThan(1_100);
+  expect(new Set(fired).size).toBe(fired.length);
+  expect(errors).toEqual([]);
+}, 60_000);
 
 test('one that has failed is tried again soon, although its time comes while a look is under way', async () => {
   const { client } = database;

@@ -17,13 +17,23 @@ import {
 export interface Declaration {
   readonly workerId: number;
   readonly schedules: readonly NewSchedule[];
+  /** The names of those whose due ticks cannot be fired as they are stored. */
+  readonly unfit: readonly string[];
+}
+
+/** What became of a declaration. */
+export interface Declared {
+  /** Whether it wrote all that it wanted to. */
+  readonly all: boolean;
+  /** The names of the schedules that it wrote. */
+  readonly written: readonly string[];
 }
 
 /**
  * Writes a worker's schedules, except those that a younger living worker has declared; without changes it is
  * a plain read. So of workers that declare different things the one that started last prevails while it
- * lives. A schedule with a new timing is left alone while a tick of the old one is due, which would be lost.
- * Returns whether it wrote all that it wanted to.
+ * lives. A schedule with a new timing is left alone while a tick of the old one is due, which would be lost,
+ * unless that tick cannot be fired: then only the new version may help.
  *
  * **Under concurrency.** What another has written since the read is left alone. Waits 100 ms at most for a
  * row that a user's open transaction has changed, and then fails with 55P03.
@@ -32,13 +42,17 @@ export async function declareSchedules(
   db: Runner,
   tables: ScheduleTables,
   declaration: Declaration,
-): Promise<boolean> {
-  const [row] = await queryScheduleRows(db, tables, declareSchedulesQuery(tables, declaration));
-  return Number(row?.written) === Number(row?.wanted);
+): Promise<Declared> {
+  const rows = await queryScheduleRows(db, tables, declareSchedulesQuery(tables, declaration));
+  const written = rows.filter((row) => row.written === true).map(({ name }) => String(name));
+  return { all: written.length === rows.length, written };
 }
 
 /** @waitsOnCitus docs/scaling.md says so of schedules; jobs go on */
-export function declareSchedulesQuery(tables: ScheduleTables, { workerId, schedules }: Declaration): SQL {
+export function declareSchedulesQuery(
+  tables: ScheduleTables,
+  { workerId, schedules, unfit }: Declaration,
+): SQL {
   const { queueSchedules, queueWorkers } = tables;
   return sql`
     with i as materialized (
@@ -50,7 +64,8 @@ export function declareSchedulesQuery(tables: ScheduleTables, { workerId, schedu
     wanted as materialized (
       select i.*, coalesce(s.revision, ${firstRevision('statement_timestamp()')}) as revision,
         (s.name is null or ${ticksAlike('i')} or s.paused_at is not null
-          or (s.next_at > statement_timestamp()) is not false) as possible
+          or (s.next_at > statement_timestamp()) is not false
+          or s.name in (select jsonb_array_elements_text(${JSON.stringify(unfit)}::text::jsonb))) as possible
       from i left join ${queueSchedules} as s
         on s.name = i.name and s.name = any(array(select name from i))${lockPatience(tables, 'briefly')}
       where s.declared_by is null or s.declared_by < ${workerId}::int8
@@ -67,6 +82,5 @@ export function declareSchedulesQuery(tables: ScheduleTables, { workerId, schedu
       where s.revision = excluded.revision
       returning s.name
     )
-    select (select count(*) from wanted)::float8 as wanted,
-      (select count(*) from written)::float8 as written`;
+    select w.name, (w.name in (select name from written)) is true as written from wanted as w`;
 }

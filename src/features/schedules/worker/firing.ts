@@ -8,6 +8,7 @@ import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { Listener } from '../../../core/worker/presence/listener.ts';
+import { MOST_TICKS } from '../catch-up.ts';
 import { declareSchedules } from '../queries/declare-schedules.ts';
 import { type DueSchedule, findDueSchedules } from '../queries/find-due-schedules.ts';
 import { type Firing as FiringOf, fireSchedules } from '../queries/fire-schedules.ts';
@@ -29,7 +30,7 @@ export interface FiringOptions {
   readonly retries: Pick<Retries, 'sleep'>;
 }
 
-/** The most schedules in one look, and in one statement that fires. */
+/** The most schedules in one look, and in one statement that fires unless they have {@link MOST_TICKS}. */
 const BATCH = 100;
 /** How often to look when no tick is near: a schedule may have been set whose notification was missed. */
 const LISTENING_LOOK_MS = 60_000;
@@ -48,7 +49,16 @@ const TIDY_MS = 3_600_000;
 /** A declaration that no worker has repeated for this long is removed. */
 const FORGET_MS = 7 * 24 * 3_600_000;
 const MAX_RETRY_MS = 60_000;
+/** How often a tick must fail before a declaration may replace a schedule while it is due. */
+const UNFIT_TIMES = 3;
 const NONE: ReadonlySet<string> = new Set();
+const NOTHING: Attempted = { fired: NONE, left: NONE };
+
+/** Names of schedules. */
+interface Attempted {
+  readonly fired: ReadonlySet<string>;
+  readonly left: ReadonlySet<string>;
+}
 
 /**
  * Fires the schedules that its worker declares, or that were set for its kinds. None leads: the worker that
@@ -120,8 +130,12 @@ export class Firing implements BackgroundPart {
   /** Writes declarations in one statement, or one by one if that fails. Returns whether it wrote them all. */
   async #declare(schedules: readonly NewSchedule[], signal?: AbortSignal): Promise<boolean> {
     const { db, tables, workerId, events } = this.#options;
+    const unfit = [...this.#failed].flatMap(([name, { times }]) => (times < UNFIT_TIMES ? [] : [name]));
     try {
-      return await declareSchedules(db, tables, { workerId, schedules });
+      const { all, written } = await declareSchedules(db, tables, { workerId, schedules, unfit });
+      // What was written may be fit.
+      for (const name of written) this.#failed.delete(name);
+      return all;
     } catch (error) {
       const isAboutRows = !isAboutTheServer(error) && !isAboutAccess(error);
       if (isAboutRows && schedules.length > 1) {
@@ -152,16 +166,16 @@ export class Firing implements BackgroundPart {
       const lookedMs = performance.now();
       const found = await this.#find(passedOver, lookedMs);
       const due = found.filter(({ dueInMs }) => dueInMs <= 0);
-      const fired = due.length === 0 ? NONE : await this.#fire(due);
+      const { fired, left } = due.length === 0 ? NOTHING : await this.#fire(due);
       if (signal?.aborted) return 0;
       // As long as something moves on there may be more, and locked ones may be free.
       if (fired.size > 0 && performance.now() - sinceMs > AGAIN_MS) {
         passedOver.clear();
         sinceMs = performance.now();
       }
-      // As many as a look can find, if all are locked, must not hide the others behind them.
-      const isFull = due.length === BATCH;
-      if (isFull) for (const { name } of due) if (!fired.has(name)) passedOver.add(name);
+      // As many as one statement fires, if all are locked, must not hide the others behind them.
+      const isFull = due.length === BATCH || left.size > 0;
+      if (isFull) for (const { name } of due) if (!fired.has(name) && !left.has(name)) passedOver.add(name);
       if (fired.size > 0 || isFull) continue;
       const next = found.find(({ dueInMs }) => dueInMs > 0)?.dueInMs ?? Number.POSITIVE_INFINITY;
       const { listener } = this.#options;
@@ -185,19 +199,31 @@ export class Firing implements BackgroundPart {
 
   /**
    * Fires what is due in one statement, or one by one if that fails. Returns the schedules that have
-   * advanced.
+   * advanced, and those that were left for another statement.
    * @throws when the failure has nothing to do with a schedule
    */
-  async #fire(due: readonly DueSchedule[]): Promise<ReadonlySet<string>> {
-    const firings = due.flatMap((schedule) => {
+  async #fire(due: readonly DueSchedule[]): Promise<Attempted> {
+    const firings: FiringOf[] = [];
+    const left = new Set<string>();
+    let ticks = 0;
+    for (const schedule of due) {
+      if (ticks >= MOST_TICKS) {
+        left.add(schedule.name);
+        continue;
+      }
       try {
-        return [toFiring(schedule)];
+        const firing = toFiring(schedule);
+        firings.push(firing);
+        ticks += firing.ticks.length;
       } catch (error) {
         // A zone that this runtime does not know must not hold up the others.
         this.#fail(schedule.name, error);
-        return [];
       }
-    });
+    }
+    return { fired: await this.#sendAll(firings), left };
+  }
+
+  async #sendAll(firings: readonly FiringOf[]): Promise<ReadonlySet<string>> {
     if (firings.length === 0) return NONE;
     await faultPoint('schedules: found');
     try {
