@@ -11,11 +11,13 @@ import { ticksOf } from './timing.ts';
 export function toFiring(schedule: DueSchedule): Firing {
   const { name, revision, catchUp, createdAtMs, passedAtMs, nowMs } = schedule;
   const ticks = ticksOf(schedule, createdAtMs);
+  // Later than now where the clock was set back: what has passed must not come again.
+  const passedMs = Math.max(passedAtMs, nowMs);
   return {
     name,
     revision,
     ticks: ticksToFire(ticks, catchUp, passedAtMs, nowMs),
-    passedMs: nowMs,
-    nextMs: ticks.after(nowMs) ?? null,
+    passedMs,
+    nextMs: ticks.after(passedMs) ?? null,
   };
 }

@@ -255,6 +255,18 @@ describe('after a time without workers', () => {
     expect(await jobsOf('a')).toEqual(before);
     expect(next.fired.filter((text) => text.startsWith('a '))).toEqual([]);
   });
+
+  test('nor does it when the schedule is changed before its time has come again', async () => {
+    await queue.schedules.set(database.db, secondly('a'));
+    await setBack('a', '-1 hour');
+    const { nextAt } = await queue.schedules.set(database.db, secondly('a', { every: 2_000 }));
+    expect(nextAt?.getTime()).toBeGreaterThan(Date.parse((await rowOf('a'))?.passed_at));
+    await ticking([secondly('b')]);
+    await untilArmed('a');
+    await until(async () => (await jobsOf('b')).length >= 3);
+    expect(await jobsOf('a')).toEqual([]);
+    expect(await queue.schedules.find(database.db, 'a')).toMatchObject({ nextAt });
+  });
 });
 
 describe('jobs that are gone', () => {
