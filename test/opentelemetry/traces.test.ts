@@ -1,6 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { inspect } from 'node:util';
-import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import {
+  baggageEntryMetadataFromString,
+  context,
+  propagation,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { sql } from 'drizzle-orm';
 import {
   cancel,
@@ -145,6 +152,19 @@ describe('an enqueue', () => {
       deadlineMs,
     });
     expect(seen).toBe('a, b=ü;');
+  });
+
+  test('leaves out baggage that cannot be passed on, such as a text that was cut in an emoji', async () => {
+    const baggage = propagation.createBaggage({
+      cut: { value: '😀'.slice(0, 1) },
+      ['😀'.slice(0, 1)]: { value: 'cut' },
+      noted: { value: '1', metadata: baggageEntryMetadataFromString('😀'.slice(0, 1)) },
+      tenant: { value: 'acme', metadata: baggageEntryMetadataFromString('ttl=1') },
+    });
+    await context.with(propagation.setBaggage(context.active(), baggage), () =>
+      createQueue({ around: otel({ baggage: true }) }).enqueue(database.db, work, 'x'),
+    );
+    expect(await metadataOf()).toMatchObject([{ baggage: 'noted=1,tenant=acme;ttl=1' }]);
   });
 });
 

@@ -6,6 +6,7 @@ import {
   propagation,
   type SpanContext,
 } from '@opentelemetry/api';
+import { unstorableIn } from '../../internal.ts';
 
 /** Where a job carries the trace that it was enqueued in, by the names of the W3C's headers. */
 export type Carrier = Record<string, unknown>;
@@ -32,9 +33,12 @@ export function inject(carrier: Carrier, span: SpanContext): void {
 /** Writes the app's own values; nothing where there are none, or too many to be passed on. */
 export function injectBaggage(carrier: Carrier, baggage: Baggage | undefined): void {
   const text = (baggage?.getAllEntries() ?? [])
-    .map(([key, { value, metadata }]) => {
-      const pair = `${encodeURIComponent(key)}=${encodeURIComponent(value)}`;
-      return metadata === undefined ? pair : `${pair};${metadata}`;
+    .flatMap(([key, { value, metadata }]) => {
+      const [name, encoded] = [encodedText(key), encodedText(value)];
+      // A value that cannot be passed on must not fail the enqueue.
+      if (name === undefined || encoded === undefined) return [];
+      const more = metadata?.toString();
+      return [more && unstorableIn(more) === undefined ? `${name}=${encoded};${more}` : `${name}=${encoded}`];
     })
     .join(',');
   if (text !== '' && text.length <= MAX_BAGGAGE) carrier.baggage = text;
@@ -70,6 +74,15 @@ export function extractBaggage({ baggage }: Readonly<Carrier>): Baggage | undefi
     return [[key, entry] as const];
   });
   return entries.length === 0 ? undefined : propagation.createBaggage(Object.fromEntries(entries));
+}
+
+/** `undefined` for a text with half of a surrogate pair, such as one that was cut in an emoji. */
+function encodedText(text: string): string | undefined {
+  try {
+    return encodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function decoded(text: string): string | undefined {
