@@ -97,13 +97,19 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
 
 /** `JSON.stringify` writes `{}` for these, because their contents are not properties. */
 const EMPTY_AS_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error];
+/** So it does for these, which not every runtime has. */
+const ALSO_EMPTY = ['URLSearchParams', 'Headers', 'FormData', 'Blob', 'File', 'SharedArrayBuffer'];
 
 function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
   if (ancestors.has(value)) refuse('the value contains itself', path);
   if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
-  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
-  if (empty !== undefined) {
-    refuse(`a ${empty.name} would be stored as {}; send what it holds as an array or a plain object`, path);
+  const name = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  const empty = EMPTY_AS_JSON.find((type) => value instanceof type)?.name;
+  if (empty !== undefined || ALSO_EMPTY.includes(name)) {
+    refuse(
+      `a ${empty ?? name} would be stored as {}; send what it holds as an array or a plain object`,
+      path,
+    );
   }
   ancestors.add(value);
   if (Array.isArray(value)) {
