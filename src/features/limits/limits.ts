@@ -18,23 +18,23 @@ import { QueueError } from '../../errors.ts';
 import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
 import type { GroupRecord } from './list-groups.ts';
+import { findLeases } from './queries/find-leases.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';
-import { findUsage } from './queries/find-usage.ts';
 import { removeLimit } from './queries/remove-limit.ts';
 import { setLimit } from './queries/set-limit.ts';
 import { unblockGroup } from './queries/unblock-group.ts';
 import { checkServed } from './settings/check-served.ts';
 import { type LimitName, limitNameOf, overrideToSet, type QueueName } from './settings/limit-name.ts';
-import type { LimitRow } from './settings/limit-record.ts';
 import {
   type LimitOverride,
   type LimitPlace,
   type LimitRecord,
+  type LimitRow,
   toLimitRecord,
 } from './settings/limit-record.ts';
 import { type DeclaredQueueLimits, isGrouped } from './settings/limit-settings.ts';
 import { withGrouping } from './sql/group-statements.ts';
-import type { GroupTables, LimitTables } from './sql/limit-tables.ts';
+import { type GroupTables, type LimitTables, WHOLE_QUEUE } from './sql/limit-tables.ts';
 import { limitsOfWorker } from './worker/limits-of-worker.ts';
 
 /** The filter of {@link Limits.list}. */
@@ -114,8 +114,8 @@ export class Limits {
       const settings = overrideToSet('limits.set', place, override);
       row = await setLimit(db, this.tables, { queue, kind, group, ...settings }, channel);
     }
-    const usage = group === '' ? await findUsage(db, this.tables, queue) : undefined;
-    return toLimitRecord(place, row, usage);
+    const [slots] = group === '' ? await this.#slotsOf(db, [place]) : [];
+    return toLimitRecord(place, row, slots);
   }
 
   /**
@@ -173,17 +173,20 @@ export class Limits {
   async #declared(db: Executor, whole: LimitPlace): Promise<LimitRecord[]> {
     const { queue, limits } = whole;
     const rows = await findLimits(db, this.tables, queue);
-    const usage = await findUsage(db, this.tables, queue);
-    const places = [
-      whole,
-      ...Object.keys(limits.kinds ?? {}).map((kind) => ({ ...whole, kind })),
-      ...(limits.groups === undefined ? [] : [{ ...whole, group: EVERY_GROUP }]),
-    ];
-    return places.map((place) => {
+    const leased = [whole, ...Object.keys(limits.kinds ?? {}).map((kind) => ({ ...whole, kind }))];
+    const slots = await this.#slotsOf(db, leased);
+    const ofGroups = limits.groups === undefined ? [] : [{ ...whole, group: EVERY_GROUP }];
+    return [...leased, ...ofGroups].map((place, at) => {
       const { kind = '', group = '' } = place;
       const row = rows.find((row) => row.kind === kind && row.group === group);
-      return toLimitRecord(place, row, usage);
+      return toLimitRecord(place, row, slots[at]);
     });
+  }
+
+  /** How many slots workers have of each of these limits. */
+  async #slotsOf(db: Executor, leased: readonly LimitPlace[]): Promise<readonly number[]> {
+    const questions = leased.map(({ queue, kind = WHOLE_QUEUE }) => ({ queue, kind, declared: null }));
+    return (await findLeases(db, this.tables, null, questions)).map(({ total }) => total);
   }
 
   /** @internal Whether a queue has limits, or may be given some at run time. */

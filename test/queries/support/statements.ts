@@ -166,7 +166,6 @@ import { findGroupsQuery } from '../../../src/features/limits/queries/find-group
 import { findLeasesQuery } from '../../../src/features/limits/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/features/limits/queries/find-limits.ts';
 import { findStoppedGroupsQuery } from '../../../src/features/limits/queries/find-stopped-groups.ts';
-import { findUsageQuery } from '../../../src/features/limits/queries/find-usage.ts';
 import {
   noteForgottenGroupsQuery,
   noteFreedGroupsQuery,
@@ -1054,7 +1053,6 @@ export function allStatements(
     ]),
     findLimitsQuery: findLimitsQuery(limited, text),
     findGroupLimitsQuery: findGroupLimitsQuery(limited, { queue: text, after: text, limit: 11 }),
-    findUsageQuery: findUsageQuery(limited, text),
     removeLimitQuery: removeLimitQuery(grouped(), { queue: text, kind: text, group: '' }),
     'removeLimitQuery, of a group': removeLimitQuery(grouped(), { queue: text, kind: '', group: text }),
     'removeLimitQuery, of every group': removeLimitQuery(grouped(), { queue: text, kind: '', group: '*' }),

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { RawRow, Runner } from '../../../core/sql/executor.ts';
+import type { Executor, RawRow, Runner } from '../../../core/sql/executor.ts';
 import { jsonRows } from '../../../core/sql/json-rows.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
 import type { Rate } from '../settings/limit-settings.ts';
@@ -19,16 +19,17 @@ export interface LimitLook extends LeaseShare {
 }
 
 /**
- * Reads how the limits of a worker are shared out, in the order of the questions. On Citus it sends one
- * statement per queue.
+ * Reads how limits are shared out, in the order of the questions. On Citus it sends one statement per queue.
  *
  * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Only the worker
  * itself changes its leases, so `has` is right unless one of its statements is under way.
+ *
+ * @param workerId `null` for all workers alone: then `has` is 0
  */
 export async function findLeases(
-  db: Runner,
+  db: Executor | Runner,
   tables: LeaseTables,
-  workerId: number,
+  workerId: number | null,
   questions: readonly LimitQuestion[],
 ): Promise<LimitLook[]> {
   const answers = new Map<LimitQuestion, RawRow>();
@@ -56,10 +57,10 @@ export async function findLeases(
 
 export function findLeasesQuery(
   { queueLimits, queueUsage, queueWorkers }: LeaseTables,
-  workerId: number,
+  workerId: number | null,
   questions: readonly LimitQuestion[],
 ): SQL {
-  const worker = sql`${String(workerId)}::text`;
+  const worker = sql`${workerId === null ? null : String(workerId)}::text`;
   const queue = queueOf(questions, 'i.queue');
   const asked = jsonRows(
     questions.map(({ queue, kind, declared }) => JSON.stringify({ queue, kind, declared })),

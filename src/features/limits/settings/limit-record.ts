@@ -45,11 +45,11 @@ export interface LimitPlace {
   readonly limits: DeclaredQueueLimits;
 }
 
-/** The limit of a place, given what was set there. */
+/** The limit of a place, given what was set there, and which slots workers have of it. */
 export function toLimitRecord(
   { queue, kind, group, limits }: LimitPlace,
   row: LimitRow | undefined,
-  usage: ReadonlyMap<string, number> = new Map(),
+  slots?: number,
 ): LimitRecord {
   return {
     queue,
@@ -58,7 +58,7 @@ export function toLimitRecord(
     declared: declaredOf(limits, kind, group),
     override: row && overrideOf(row),
     setAt: row && new Date(row.updatedAtMs),
-    slots: group === undefined ? (usage.get(kind ?? '') ?? 0) : undefined,
+    slots,
   };
 }
 
