@@ -74,9 +74,9 @@
         and (select w.leases is distinct from w.before from written as w)
       returning 1
     )
-    select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
-      case when (select count(*) from locked) > 0 then d.has::float8 end as has,
-      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
+    select (select count(*) from worker) > 0 as registered, (select count(*) from locked) > 0 as found,
+      d.max::float8 as max, d.has::float8 as has, (d.rest + d.has)::float8 as total,
+      d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
       (select string_agg(h.worker, ', ') from successors as h) as successors
     from decided as d
 -- $1 = "100ms"

@@ -55,8 +55,8 @@
       select e.part::int8 as part, t.max - t.used - t.n + sum(e.n::int8) over (order by e.part::int8) as free
       from taken as t cross join jsonb_each_text(t.rate_used) as e(part, n)
     )
-    select (select count(*) from worker) > 0 as registered, t.max::float8 as max, t.per_ms::float8 as per_ms,
-      case when (select count(*) from locked) > 0 then t.n::float8 end as granted, t.slot::text as part,
+    select (select count(*) from worker) > 0 as registered, (select count(*) from locked) > 0 as found,
+      t.max::float8 as max, t.per_ms::float8 as per_ms, t.n::float8 as granted, t.slot::text as part,
       (t.used + t.n)::float8 as used, (p.part + t.per_ms - t.now)::float8 as free_in_ms,
       p.free::float8 as free_then
     from taken as t left join lateral (

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Runner } from '../../../core/sql/executor.ts';
+import type { RawRow, Runner } from '../../../core/sql/executor.ts';
+import { type FaultPoint, faultPoint } from '../../../core/sql/fault-point.ts';
 import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
 
 /**
@@ -14,4 +15,28 @@ export async function addUsage(db: Runner, tables: LeaseTables, limit: LimitName
 export function addUsageQuery({ queueUsage }: LeaseTables, { queue, kind }: LimitName): SQL {
   return sql`
     insert into ${queueUsage} (queue, kind) values (${queue}, ${kind}) on conflict (queue, kind) do nothing`;
+}
+
+/**
+ * Sends a statement by which a worker takes of that row; if there is none yet, it is made, and the statement
+ * sent again. Returns `undefined` when the worker is not registered.
+ *
+ * @param query answers with `registered`, and with `found`: whether there is such a row
+ */
+export async function takeOfUsage(
+  db: Runner,
+  tables: LeaseTables,
+  { limit, query, taken }: { readonly limit: LimitName; readonly query: SQL; readonly taken: FaultPoint },
+): Promise<RawRow | undefined> {
+  const take = async () => {
+    const [row] = await queryLimitRows(db, tables, query);
+    await faultPoint(taken);
+    return row;
+  };
+  let row = await take();
+  if (row?.registered === true && row.found !== true) {
+    await addUsage(db, tables, limit);
+    row = await take();
+  }
+  return row?.found === true ? row : undefined;
 }

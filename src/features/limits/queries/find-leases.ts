@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor, RawRow, Runner } from '../../../core/sql/executor.ts';
+import type { Executor, Runner } from '../../../core/sql/executor.ts';
 import { jsonRows } from '../../../core/sql/json-rows.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
 import type { Rate } from '../settings/limit-settings.ts';
+import { type LeaseShare, shareOf } from '../sql/lease-share.ts';
 import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
-import type { LeaseShare } from './take-lease.ts';
 
 /** A limit that a worker keeps to, and what the code declares of it. */
 export interface LimitQuestion extends LimitName {
@@ -32,27 +32,17 @@ export async function findLeases(
   workerId: number | null,
   questions: readonly LimitQuestion[],
 ): Promise<LimitLook[]> {
-  const answers = new Map<LimitQuestion, RawRow>();
+  const looks = new Map<LimitQuestion | undefined, LimitLook>();
   for (const asked of perStatement(tables, questions)) {
     for (const row of await queryLimitRows(db, tables, findLeasesQuery(tables, workerId, asked))) {
-      const question = asked[Number(row.place) - 1];
-      if (question !== undefined) answers.set(question, row);
+      const rate =
+        row.rate_limit === null
+          ? undefined
+          : { limit: Number(row.rate_limit), perMs: Number(row.rate_per_ms) };
+      looks.set(asked[Number(row.place) - 1], { ...shareOf(row), rate });
     }
   }
-  return questions.map((question) => {
-    const row = answers.get(question);
-    return {
-      limit: row === undefined || row.max === null ? undefined : Number(row.max),
-      has: Number(row?.has ?? 0),
-      total: Number(row?.total ?? 0),
-      sharing: Number(row?.sharing ?? 0),
-      leastLacking: row === undefined || row.least_lacking === null ? undefined : Number(row.least_lacking),
-      rate:
-        row === undefined || row.rate_limit === null
-          ? undefined
-          : { limit: Number(row.rate_limit), perMs: Number(row.rate_per_ms) },
-    };
-  });
+  return questions.flatMap((question) => looks.get(question) ?? []);
 }
 
 export function findLeasesQuery(

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
-import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
-import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
-import { addUsage } from './add-usage.ts';
+import { type LeaseShare, shareOf } from '../sql/lease-share.ts';
+import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
+import { takeOfUsage } from './add-usage.ts';
 
 /** What a worker wants of a limit. All numbers are slots. */
 export interface LeaseWish extends LimitName {
@@ -18,20 +18,6 @@ export interface LeaseWish extends LimitName {
   readonly wants: number;
   /** Of two statements, the one of the later era holds, whichever of them comes first. */
   readonly era: number;
-}
-
-/** How a limit is shared out. */
-export interface LeaseShare {
-  /** The limit; `undefined` when there is none. */
-  readonly limit: number | undefined;
-  /** The slots that the worker has. */
-  readonly has: number;
-  /** The slots that all living workers have. */
-  readonly total: number;
-  /** How many living workers have slots, or want some; with the worker itself if it does. */
-  readonly sharing: number;
-  /** The fewest slots that another worker has which could use more; `undefined` when all have enough. */
-  readonly leastLacking: number | undefined;
 }
 
 /** What a worker has after it asked, or gave back. */
@@ -66,26 +52,11 @@ export async function takeLease(
   tables: LeaseTables,
   wish: LeaseWish,
 ): Promise<LeaseAnswer | undefined> {
-  const take = async () => {
-    const [row] = await queryLimitRows(db, tables, takeLeaseQuery(tables, wish));
-    await faultPoint('lease: taken');
-    return row;
-  };
-  let row = await take();
-  if (row?.registered === true && row.has === null) {
-    // No worker has taken a slot of this limit before.
-    await addUsage(db, tables, wish);
-    row = await take();
-  }
-  if (row === undefined || row.registered !== true || row.has === null) return undefined;
-  return {
-    limit: row.max === null ? undefined : Number(row.max),
-    has: Number(row.has),
-    total: Number(row.rest) + Number(row.has),
-    sharing: Number(row.sharing),
-    leastLacking: row.least_lacking === null ? undefined : Number(row.least_lacking),
-    successors: row.successors === null ? [] : String(row.successors).split(', ').map(Number),
-  };
+  const query = takeLeaseQuery(tables, wish);
+  const row = await takeOfUsage(db, tables, { limit: wish, query, taken: 'lease: taken' });
+  if (row === undefined) return undefined;
+  const successors = row.successors === null ? [] : String(row.successors).split(', ').map(Number);
+  return { ...shareOf(row), successors };
 }
 
 /** @waitsOnCitus locks the rows of usage and of its worker, which no transaction of an app writes */
@@ -170,9 +141,9 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
         and (select w.leases is distinct from w.before from written as w)
       returning 1
     )
-    select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
-      case when (select count(*) from locked) > 0 then d.has::float8 end as has,
-      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
+    select (select count(*) from worker) > 0 as registered, (select count(*) from locked) > 0 as found,
+      d.max::float8 as max, d.has::float8 as has, (d.rest + d.has)::float8 as total,
+      d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking,
       (select string_agg(h.worker, ', ') from successors as h) as successors
     from decided as d`;
 }

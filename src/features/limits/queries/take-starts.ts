@@ -1,11 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
-import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
 import type { Rate } from '../settings/limit-settings.ts';
-import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
 import { rateWindow, rateWith } from '../sql/rate-used.ts';
-import { addUsage } from './add-usage.ts';
+import { takeOfUsage } from './add-usage.ts';
 
 /** What a worker wants of a rate. All numbers are starts, which are what jobs cost. */
 export interface StartsWish extends LimitName {
@@ -53,18 +52,9 @@ export async function takeStarts(
   tables: LeaseTables,
   wish: StartsWish,
 ): Promise<StartsGrant | undefined> {
-  const take = async () => {
-    const [row] = await queryLimitRows(db, tables, takeStartsQuery(tables, wish));
-    await faultPoint('starts: taken');
-    return row;
-  };
-  let row = await take();
-  if (row?.registered === true && row.granted === null) {
-    // No worker has taken a start of this limit before.
-    await addUsage(db, tables, wish);
-    row = await take();
-  }
-  if (row === undefined || row.registered !== true || row.granted === null) return undefined;
+  const query = takeStartsQuery(tables, wish);
+  const row = await takeOfUsage(db, tables, { limit: wish, query, taken: 'starts: taken' });
+  if (row === undefined) return undefined;
   return {
     rate: { limit: Number(row.max), perMs: Number(row.per_ms) },
     granted: Number(row.granted),
@@ -125,8 +115,8 @@ export function takeStartsQuery(
       select e.part::int8 as part, t.max - t.used - t.n + sum(e.n::int8) over (order by e.part::int8) as free
       from taken as t cross join jsonb_each_text(t.rate_used) as e(part, n)
     )
-    select (select count(*) from worker) > 0 as registered, t.max::float8 as max, t.per_ms::float8 as per_ms,
-      case when (select count(*) from locked) > 0 then t.n::float8 end as granted, t.slot::text as part,
+    select (select count(*) from worker) > 0 as registered, (select count(*) from locked) > 0 as found,
+      t.max::float8 as max, t.per_ms::float8 as per_ms, t.n::float8 as granted, t.slot::text as part,
       (t.used + t.n)::float8 as used, (p.part + t.per_ms - t.now)::float8 as free_in_ms,
       p.free::float8 as free_then
     from taken as t left join lateral (

@@ -1,6 +1,7 @@
 import { jitter } from '../../../core/time/jitter.ts';
 import type { LimitQuestion } from '../queries/find-leases.ts';
-import type { LeaseShare, LeaseWish } from '../queries/take-lease.ts';
+import type { LeaseWish } from '../queries/take-lease.ts';
+import type { LeaseShare } from '../sql/lease-share.ts';
 import { Asking } from './asking.ts';
 import { keepOf, restMs } from './share-out.ts';
 
