@@ -14,9 +14,8 @@ test('a job whose start became void after the look at what may begin does not be
   lease.noteLook(unlimited, lease.version, 0);
   const starts = new Starts({ queue: 'q', kind: '', declared: rate });
   const limiter = new QueueLimiter({
-    lease,
+    whole: { lease, starts },
     kinds: new Map(),
-    starts: new Map([['', starts]]),
     concurrency: 5,
     onUse: () => undefined,
   });

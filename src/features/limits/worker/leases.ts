@@ -8,10 +8,10 @@ import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusa
 import { findLeases } from '../queries/find-leases.ts';
 import { type LeaseAnswer, takeLease } from '../queries/take-lease.ts';
 import { takeStarts } from '../queries/take-starts.ts';
-import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
-import type { Lease } from './lease.ts';
-import type { QueueLimiter } from './queue-limiter.ts';
-import type { Starts } from './starts.ts';
+import type { LeaseTables } from '../sql/limit-tables.ts';
+import type { Lease, Wish } from './lease.ts';
+import type { Allowance, QueueLimiter } from './queue-limiter.ts';
+import type { Starts, WantedStarts } from './starts.ts';
 import { successorsIn, successorsPayload } from './successors.ts';
 
 export interface LeasesOptions {
@@ -23,16 +23,17 @@ export interface LeasesOptions {
 
 /** Where slots or starts are asked for, or given back. */
 interface Turn {
-  readonly limiter: QueueLimiter;
   /** When to look at it again, though nothing has happened. */
   dueMs: number;
   /** Sends what there is to ask for; returns when to look at it again. */
   send(nowMs: number): number;
 }
 
-/** Who has asked for slots or for starts. */
-interface Asker<TAnswer> {
-  readonly question: LimitName;
+/** What asks for slots or for starts, and what it needs to know of the jobs. */
+interface Asker<TNeed, TWish, TAnswer> {
+  wish(nowMs: number, need: TNeed): TWish | undefined;
+  nextMs(nowMs: number, need: TNeed): number;
+  noteSent(wish: TWish, nowMs: number): void;
   noteAnswer(answer: TAnswer, nowMs: number): void;
   /** @param isLost whether it may have been carried out all the same, or may still be */
   noteFailure(nowMs: number, isLost: boolean): void;
@@ -55,12 +56,8 @@ const REPORT_EVERY_MS = 5_000;
  */
 export class Leases implements BackgroundPart {
   readonly #options: LeasesOptions;
-  readonly #limiters: QueueLimiter[] = [];
-  readonly #leases: [Lease, QueueLimiter][] = [];
-  readonly #starts: Starts[] = [];
-  readonly #turns: Turn[] = [];
+  readonly #turns = new Map<QueueLimiter, Turn[]>();
   readonly #alarm = new Condition();
-  readonly #woken = new Set<QueueLimiter>();
   /** The statements under way. */
   readonly #sent = new Set<Promise<void>>();
   #lookMs = Number.NEGATIVE_INFINITY;
@@ -78,20 +75,20 @@ export class Leases implements BackgroundPart {
 
   /** Also asks for the limits of this queue; called before it runs. */
   add(limiter: QueueLimiter): void {
-    this.#limiters.push(limiter);
-    for (const lease of limiter.leases) {
-      this.#leases.push([lease, limiter]);
-      this.#turns.push({ limiter, dueMs: 0, send: (nowMs) => this.#sendOfLease(lease, limiter, nowMs) });
-    }
-    for (const starts of limiter.starts.values()) {
-      this.#starts.push(starts);
-      this.#turns.push({ limiter, dueMs: 0, send: (nowMs) => this.#sendOfStarts(starts, limiter, nowMs) });
-    }
+    const turns = limiter.allowances.flatMap(({ lease, starts }) => [
+      this.#turnOfLease(lease, limiter),
+      ...(starts === undefined ? [] : [this.#turnOfStarts(starts, limiter)]),
+    ]);
+    this.#turns.set(limiter, turns);
+  }
+
+  get #allowances(): Allowance[] {
+    return [...this.#turns.keys()].flatMap(({ allowances }) => allowances);
   }
 
   /** A queue has something to ask for or to give back. */
   wake(limiter: QueueLimiter): void {
-    this.#woken.add(limiter);
+    for (const turn of this.#turns.get(limiter) ?? []) turn.dueMs = 0;
     this.#alarm.signal();
   }
 
@@ -104,8 +101,10 @@ export class Leases implements BackgroundPart {
   /** Slots may be free that were not, or the database is back. */
   askSoon(): void {
     const nowMs = performance.now();
-    for (const [lease] of this.#leases) lease.askSoon(nowMs);
-    for (const starts of this.#starts) starts.askSoon();
+    for (const { lease, starts } of this.#allowances) {
+      lease.askSoon(nowMs);
+      starts?.askSoon();
+    }
     this.look();
   }
 
@@ -113,15 +112,13 @@ export class Leases implements BackgroundPart {
   hear(payload: string): void {
     if (!successorsIn(payload).includes(this.#options.workerId)) return;
     const nowMs = performance.now();
-    for (const [lease, limiter] of this.#leases) {
-      lease.noteSucceeds(nowMs);
-      this.wake(limiter);
-    }
+    for (const { lease } of this.#allowances) lease.noteSucceeds(nowMs);
+    for (const limiter of this.#turns.keys()) this.wake(limiter);
   }
 
   /** This worker was declared gone: what it had is others'. It begins nothing until it knows what it has. */
   noteGone(): void {
-    for (const [lease] of this.#leases) lease.noteGone();
+    for (const { lease } of this.#allowances) lease.noteGone();
     this.look();
   }
 
@@ -140,44 +137,59 @@ export class Leases implements BackgroundPart {
   /** Sends what is to be asked for or given back; returns when to look for more. */
   #send(): number {
     const nowMs = performance.now();
-    for (const turn of this.#turns) {
-      if (this.#woken.has(turn.limiter) || turn.dueMs <= nowMs) turn.dueMs = turn.send(nowMs);
-    }
-    this.#woken.clear();
-    return Math.min(this.#lookMs, ...this.#turns.map(({ dueMs }) => dueMs));
+    const turns = [...this.#turns.values()].flat();
+    for (const turn of turns) if (turn.dueMs <= nowMs) turn.dueMs = turn.send(nowMs);
+    return Math.min(this.#lookMs, ...turns.map(({ dueMs }) => dueMs));
   }
 
-  #sendOfLease(lease: Lease, limiter: QueueLimiter, nowMs: number): number {
-    const appetite = limiter.appetite(lease);
-    const wish = lease.wish(nowMs, appetite);
-    if (wish === undefined) return Math.max(lease.nextMs(nowMs, appetite), nowMs + 1);
+  #turnOfLease(lease: Lease, limiter: QueueLimiter): Turn {
     const { db, tables, workerId } = this.#options;
-    lease.noteSent(wish, performance.now());
-    const answer = takeLease(db, tables, { ...lease.question, workerId, ...wish });
-    this.#track(this.#tellSuccessors(answer));
-    return this.#await(answer, 'slots', lease, limiter);
+    const take = (wish: Wish) => {
+      const answer = takeLease(db, tables, { ...lease.question, workerId, ...wish });
+      this.#track(this.#tellSuccessors(answer));
+      return answer;
+    };
+    const during = `taking slots of '${lease.question.queue}'`;
+    return this.#turnOf(limiter, lease, { need: () => limiter.appetite(lease), take, during });
   }
 
-  #sendOfStarts(starts: Starts, limiter: QueueLimiter, nowMs: number): number {
-    // Jobs that are claimed now may ask for them.
-    if (starts.opens(nowMs)) limiter.noteRoom();
-    const wish = starts.wish(nowMs, limiter.dueOf(starts));
-    if (wish === undefined) return Math.max(starts.nextMs(nowMs), nowMs + 1);
+  #turnOfStarts(starts: Starts, limiter: QueueLimiter): Turn {
     const { db, tables, workerId } = this.#options;
-    starts.noteSent(wish, performance.now());
-    const answer = takeStarts(db, tables, { ...starts.question, workerId, ...wish });
-    return this.#await(answer, 'starts', starts, limiter);
+    const need = (nowMs: number) => {
+      // Jobs that are claimed now may ask for them.
+      if (starts.opens(nowMs)) limiter.noteRoom();
+      return limiter.dueOf(starts);
+    };
+    const take = (wish: WantedStarts) => takeStarts(db, tables, { ...starts.question, workerId, ...wish });
+    const during = `taking starts of '${starts.question.queue}'`;
+    return this.#turnOf(limiter, starts, { need, take, during });
   }
 
-  /** Tells of the answer to what was sent; returns when to ask again: as it wakes, when it has come. */
-  #await<TAnswer>(
-    answer: Promise<TAnswer>,
-    what: string,
-    asker: Asker<TAnswer>,
+  #turnOf<TNeed, TWish, TAnswer>(
     limiter: QueueLimiter,
-  ): number {
-    this.#track(this.#tell(answer, what, asker, limiter));
-    return Number.POSITIVE_INFINITY;
+    asker: Asker<TNeed, TWish, TAnswer>,
+    how: { need(nowMs: number): TNeed; take(wish: TWish): Promise<TAnswer>; readonly during: string },
+  ): Turn {
+    const heed = async (answer: Promise<TAnswer>) => {
+      try {
+        asker.noteAnswer(await answer, performance.now());
+        this.#reportedMs = Number.NEGATIVE_INFINITY;
+      } catch (error) {
+        asker.noteFailure(performance.now(), isAboutTheServer(error));
+        if (!isAboutLocks(error)) this.#report(error, how.during);
+      }
+      limiter.noteChange();
+      this.wake(limiter);
+    };
+    const send = (nowMs: number) => {
+      const need = how.need(nowMs);
+      const wish = asker.wish(nowMs, need);
+      if (wish === undefined) return Math.max(asker.nextMs(nowMs, need), nowMs + 1);
+      asker.noteSent(wish, performance.now());
+      this.#track(heed(how.take(wish)));
+      return Number.POSITIVE_INFINITY;
+    };
+    return { dueMs: 0, send };
   }
 
   #track(statement: Promise<void>): void {
@@ -197,45 +209,25 @@ export class Leases implements BackgroundPart {
     }
   }
 
-  async #tell<TAnswer>(
-    answer: Promise<TAnswer>,
-    what: string,
-    asker: Asker<TAnswer>,
-    limiter: QueueLimiter,
-  ): Promise<void> {
-    try {
-      asker.noteAnswer(await answer, performance.now());
-      this.#reportedMs = Number.NEGATIVE_INFINITY;
-    } catch (error) {
-      asker.noteFailure(performance.now(), isAboutTheServer(error));
-      if (!isAboutLocks(error)) this.#report(error, `taking ${what} of '${asker.question.queue}'`);
-    }
-    limiter.noteChange();
-    this.wake(limiter);
-  }
-
   async #look(): Promise<void> {
     const { db, tables, workerId } = this.#options;
-    const leases = this.#leases.map(([lease]) => lease);
-    const versions = leases.map(({ version }) => version);
+    const asked = this.#allowances.map((one) => ({ ...one, version: one.lease.version }));
     try {
-      const shares = await findLeases(
-        db,
-        tables,
-        workerId,
-        leases.map(({ question }) => question),
-      );
+      const questions = asked.map(({ lease }) => lease.question);
+      const looks = await findLeases(db, tables, workerId, questions);
       const nowMs = performance.now();
-      for (const [at, [lease, limiter]] of this.#leases.entries()) {
-        const [share, version] = [shares[at], versions[at]];
-        if (share === undefined || version === undefined) continue;
-        lease.noteLook(share, version, nowMs);
-        limiter.starts.get(lease.question.kind)?.noteRate(share.rate);
+      for (const [at, { lease, starts, version }] of asked.entries()) {
+        const look = looks[at];
+        if (look === undefined) continue;
+        lease.noteLook(look, version, nowMs);
+        starts?.noteRate(look.rate);
       }
       this.#failures = 0;
       this.#lookMs = nowMs + jitter(this.#restMs());
-      for (const turn of this.#turns) turn.dueMs = 0;
-      for (const limiter of this.#limiters) limiter.noteChange();
+      for (const limiter of this.#turns.keys()) {
+        limiter.noteChange();
+        this.wake(limiter);
+      }
     } catch (error) {
       this.#lookMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_LOOK_MS);
       this.#report(error, 'looking at limits');
@@ -244,8 +236,9 @@ export class Leases implements BackgroundPart {
 
   #restMs(): number {
     const nowMs = performance.now();
-    const inUse = this.#leases.map(([lease]) => lease).filter((lease) => lease.inUse);
-    const isRefused = this.#starts.some((starts) => starts.isRefused(nowMs));
+    const allowances = this.#allowances;
+    const inUse = allowances.map(({ lease }) => lease).filter((lease) => lease.inUse);
+    const isRefused = allowances.some(({ starts }) => starts?.isRefused(nowMs));
     if (inUse.length === 0 && !isRefused) return MAX_LOOK_MS;
     const most = Math.max(0, ...inUse.map(({ sharing }) => sharing));
     return Math.min(Math.max(LOOK_MS, most * LOOK_PER_WORKER_MS), MAX_LOOK_MS);

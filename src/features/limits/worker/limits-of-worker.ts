@@ -70,15 +70,13 @@ function limiterOf(
   host: { readonly kinds: readonly string[]; readonly concurrency: number; readonly leases: Leases },
 ): QueueLimiter {
   const ofKinds = Object.entries(limits.kinds ?? {}).filter(([kind]) => host.kinds.includes(kind));
-  const leaseOf = (kind: string, { concurrency }: LimitSettings) =>
-    new Lease({ queue, kind, declared: concurrency ?? null });
-  const rated = [[WHOLE_QUEUE, limits] as const, ...ofKinds].flatMap(([kind, { rate }]) =>
-    rate === undefined ? [] : [[kind, new Starts({ queue, kind, declared: rate })] as const],
-  );
+  const allowanceOf = (kind: string, { concurrency, rate }: LimitSettings) => ({
+    lease: new Lease({ queue, kind, declared: concurrency ?? null }),
+    starts: rate && new Starts({ queue, kind, declared: rate }),
+  });
   return new QueueLimiter({
-    lease: leaseOf(WHOLE_QUEUE, limits),
-    kinds: new Map(ofKinds.map(([kind, settings]) => [kind, leaseOf(kind, settings)])),
-    starts: new Map(rated),
+    whole: allowanceOf(WHOLE_QUEUE, limits),
+    kinds: new Map(ofKinds.map(([kind, settings]) => [kind, allowanceOf(kind, settings)])),
     concurrency: host.concurrency,
     onUse: (limiter) => host.leases.wake(limiter),
   });

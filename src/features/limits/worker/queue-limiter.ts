@@ -2,13 +2,18 @@ import type { AttemptsAtGate, ClaimAtGate, Gate, JobAtGate } from '../../../core
 import type { Lease } from './lease.ts';
 import type { DueStarts, Starts } from './starts.ts';
 
+/** What a worker has of the limits of a queue, or of a kind in it. */
+export interface Allowance {
+  readonly lease: Lease;
+  /** `undefined` where the code declares no rate. */
+  readonly starts: Starts | undefined;
+}
+
 export interface QueueLimiterOptions {
   /** Of the queue as a whole. */
-  readonly lease: Lease;
+  readonly whole: Allowance;
   /** Of kinds with a limit of their own. */
-  readonly kinds: ReadonlyMap<string, Lease>;
-  /** Of the rates of the queue, under the kind '', and of its kinds. */
-  readonly starts: ReadonlyMap<string, Starts>;
+  readonly kinds: ReadonlyMap<string, Allowance>;
   /** The slots that the process has for the queue. */
   readonly concurrency: number;
   /** Called when more or less may be used than before. */
@@ -19,7 +24,6 @@ export interface QueueLimiterOptions {
 const OTHERS = undefined;
 /** The weight of one job in the average: it follows the last twenty or so. */
 const WEIGHT = 0.05;
-const NO_KINDS: ReadonlySet<string> = new Set();
 const NOTHING: AttemptsAtGate = {
   waiting: [],
   gathering: [],
@@ -31,12 +35,13 @@ const NOTHING: AttemptsAtGate = {
 
 /** Keeps the handlers of one queue in one process within what the worker has of the queue's limits. */
 export class QueueLimiter implements Gate {
+  readonly allowances: readonly Allowance[];
+  /** Whether the queue, or a kind of it, has a rate: then jobs are claimed with their costs. */
+  readonly countsCosts: boolean;
+  readonly kinds: ReadonlySet<string>;
   readonly #options: QueueLimiterOptions;
   /** Of which of its kinds more jobs are known to be due than were claimed. */
   readonly #backlog = new Set<string | typeof OTHERS>();
-  readonly #ofQueue: Starts | undefined;
-  /** The rates that jobs of a kind are under, as far as they were asked for. */
-  readonly #byKind = new Map<string, readonly Starts[]>();
   /** Of which rates a job that had a slot lacked starts, which were not asked for since. */
   readonly #lacked = new Set<Starts>();
   #attempts = NOTHING;
@@ -45,7 +50,9 @@ export class QueueLimiter implements Gate {
 
   constructor(options: QueueLimiterOptions) {
     this.#options = options;
-    this.#ofQueue = options.starts.get('');
+    this.allowances = [options.whole, ...options.kinds.values()];
+    this.countsCosts = this.allowances.some(({ starts }) => starts !== undefined);
+    this.kinds = new Set(options.kinds.keys());
   }
 
   serve(attempts: AttemptsAtGate, onRoom: () => void): void {
@@ -53,37 +60,18 @@ export class QueueLimiter implements Gate {
     this.#onRoom = onRoom;
   }
 
-  get leases(): Lease[] {
-    return [this.#options.lease, ...this.#options.kinds.values()];
-  }
-
-  /** Of its rates, by kind; '' is the queue. */
-  get starts(): ReadonlyMap<string, Starts> {
-    return this.#options.starts;
-  }
-
-  /** Whether the queue, or a kind of it, has a rate: then jobs are claimed with their costs. */
-  get countsCosts(): boolean {
-    return this.#options.starts.size > 0;
-  }
-
-  get kinds(): ReadonlySet<string> {
-    return new Set(this.#options.kinds.keys());
-  }
-
   /** The first of those that wait that may begin. None overtakes another that waits for the same starts. */
   next<T extends { readonly job: JobAtGate }>(waiting: readonly T[]): T | undefined {
-    const { lease, kinds } = this.#options;
-    if (!lease.mayBegin) return undefined;
-    const nowMs = this.countsCosts ? performance.now() : 0;
-    let refused: Set<string> | undefined;
+    const { whole, kinds } = this.#options;
+    if (!whole.lease.mayBegin) return undefined;
+    const nowMs = performance.now();
+    const refused = new Set<string>();
     for (const attempt of waiting) {
       const { kind } = attempt.job;
-      if (refused?.has(kind) || kinds.get(kind)?.mayBegin === false) continue;
+      if (refused.has(kind) || kinds.get(kind)?.lease.mayBegin === false) continue;
       const lacking = this.#lacking([attempt.job], nowMs);
       if (lacking === undefined) return attempt;
-      if (lacking === this.#ofQueue) return undefined;
-      refused ??= new Set();
+      if (lacking === whole.starts) return undefined;
       refused.add(kind);
     }
     return undefined;
@@ -103,30 +91,28 @@ export class QueueLimiter implements Gate {
     return undefined;
   }
 
+  /** What jobs of a kind need: of the kind first, and of the queue. */
+  #allowancesOf(kind: string): readonly Allowance[] {
+    const { whole, kinds } = this.#options;
+    const own = kinds.get(kind);
+    return own === undefined ? [whole] : [own, whole];
+  }
+
   /** The rates that these jobs of one kind are under. */
   #startsOf([job]: readonly JobAtGate[]): readonly Starts[] {
-    if (job === undefined) return [];
-    const known = this.#byKind.get(job.kind);
-    if (known !== undefined) return known;
-    const found = [this.#options.starts.get(job.kind), this.#ofQueue].filter((one) => one !== undefined);
-    this.#byKind.set(job.kind, found);
-    return found;
+    return job === undefined ? [] : this.#allowancesOf(job.kind).flatMap(({ starts }) => starts ?? []);
   }
 
   /** Takes a slot, and spends the starts that the job costs, unless these have become void since the look. */
   begin(job: JobAtGate): boolean {
-    if (this.countsCosts) {
-      const nowMs = performance.now();
-      if (this.#lacking([job], nowMs) !== undefined) return false;
-      this.#spend([job], nowMs);
-    }
-    this.#options.lease.begin();
-    this.#options.kinds.get(job.kind)?.begin();
+    const nowMs = performance.now();
+    if (this.#lacking([job], nowMs) !== undefined) return false;
+    this.#spend([job], nowMs);
+    for (const { lease } of this.#allowancesOf(job.kind)) lease.begin();
     return true;
   }
 
   mostTogether(jobs: readonly JobAtGate[]): number {
-    if (!this.countsCosts) return jobs.length;
     const together = this.#together(jobs);
     return this.#lacking(together, performance.now()) === undefined ? together.length : 0;
   }
@@ -143,7 +129,7 @@ export class QueueLimiter implements Gate {
   }
 
   beginBatch(jobs: readonly JobAtGate[]): number {
-    return this.countsCosts ? this.#spend(jobs, performance.now()) : Number.POSITIVE_INFINITY;
+    return this.#spend(jobs, performance.now());
   }
 
   #spend(jobs: readonly JobAtGate[], nowMs: number): number {
@@ -159,60 +145,52 @@ export class QueueLimiter implements Gate {
 
   end(kind: string): void {
     const nowMs = performance.now();
-    const gives = this.#options.lease.end(nowMs);
-    if (this.#options.kinds.get(kind)?.end(nowMs) || gives) this.#options.onUse(this);
+    const giving = this.#allowancesOf(kind).filter(({ lease }) => lease.end(nowMs));
+    if (giving.length > 0) this.#options.onUse(this);
   }
 
   get slots(): number {
-    const { lease, concurrency } = this.#options;
-    return Math.min(concurrency, lease.room);
+    const { whole, concurrency } = this.#options;
+    return Math.min(concurrency, whole.lease.room);
   }
 
   /** Those whose jobs wait for a slot or a start of their kind, so they do not hold up jobs of others. */
   get heldUp(): ReadonlySet<string> {
-    const { kinds, starts } = this.#options;
-    if (kinds.size === 0) return NO_KINDS;
     const nowMs = performance.now();
-    const isHeldUp = (kind: string) =>
-      kinds.get(kind)?.mayBegin === false || starts.get(kind)?.isRefused(nowMs) === true;
-    return new Set([...kinds.keys()].filter(isHeldUp));
+    const isHeldUp = ({ lease, starts }: Allowance) => !lease.mayBegin || starts?.isRefused(nowMs) === true;
+    const kinds = [...this.#options.kinds].filter(([, allowance]) => isHeldUp(allowance));
+    return new Set(kinds.map(([kind]) => kind));
   }
 
   /** How many more jobs of the queue to claim at most: for so many there may soon be starts. */
   get mostMore(): number {
-    const starts = this.#ofQueue;
-    if (starts === undefined) return Number.POSITIVE_INFINITY;
     const { waiting, gathering } = this.#attempts;
-    return this.#jobsIn(starts) - waiting.length - gathering.length;
+    return this.#jobsIn(this.#options.whole.starts) - waiting.length - gathering.length;
   }
 
   ofKind(kind: string): { readonly slots: number; readonly held: number; readonly mostMore: number } {
-    const lease = this.#options.kinds.get(kind);
-    const slots = lease?.room ?? Number.POSITIVE_INFINITY;
+    const own = this.#options.kinds.get(kind);
     const waiting = this.#waitingOf(kind);
-    const starts = this.#options.starts.get(kind);
+    const gathering = this.#attempts.gathering.filter((job) => job.kind === kind).length;
     return {
-      slots: Math.min(this.slots, slots),
-      held: waiting + (lease?.running ?? 0),
-      mostMore:
-        starts === undefined
-          ? Number.POSITIVE_INFINITY
-          : this.#jobsIn(starts) - waiting - this.#gatheringOf(kind),
+      slots: Math.min(this.slots, own?.lease.room ?? Number.POSITIVE_INFINITY),
+      held: waiting + (own?.lease.running ?? 0),
+      mostMore: this.#jobsIn(own?.starts) - waiting - gathering,
     };
   }
 
   /** For how many jobs there may soon be starts, if they cost as much as others did. */
-  #jobsIn(starts: Starts): number {
-    const room = starts.room(performance.now());
+  #jobsIn(starts: Starts | undefined): number {
+    const room = starts?.room(performance.now()) ?? Number.POSITIVE_INFINITY;
     return room < 1 ? 0 : Math.max(1, Math.floor(room / this.#meanCost));
   }
 
   /** Slots without a job wait for what the claim brings, however long that takes. */
   noteClaiming(claim: Promise<unknown>): void {
-    for (const lease of this.leases) lease.noteClaiming();
+    for (const { lease } of this.allowances) lease.noteClaiming();
     const noteEnd = () => {
       const nowMs = performance.now();
-      const waited = this.leases.filter((lease) => lease.noteClaimed(nowMs));
+      const waited = this.allowances.filter(({ lease }) => lease.noteClaimed(nowMs));
       if (waited.length > 0) this.#options.onUse(this);
     };
     claim.then(noteEnd, noteEnd);
@@ -224,7 +202,7 @@ export class QueueLimiter implements Gate {
     }
     const told = sawEnd ? kinds : jobs.map(({ kind }) => kind);
     for (const kind of new Set(told)) {
-      const lane = this.#options.kinds.has(kind) ? kind : OTHERS;
+      const lane = this.kinds.has(kind) ? kind : OTHERS;
       if (sawEnd) this.#backlog.delete(lane);
       else this.#backlog.add(lane);
     }
@@ -271,16 +249,16 @@ export class QueueLimiter implements Gate {
 
   /** Whether such a job needs these starts, and waits for nothing else that it is known to lack. */
   #wouldBegin(starts: Starts, job: JobAtGate, nowMs: number): boolean {
-    const { lease, kinds } = this.#options;
-    const { kind } = job;
-    const all = this.#startsOf([job]);
-    if (!all.includes(starts) || !lease.mayBegin || kinds.get(kind)?.mayBegin === false) return false;
-    return all.every((other) => other === starts || !other.isRefused(nowMs));
+    const needed = this.#allowancesOf(job.kind);
+    const lacksOther = ({ lease, starts: other }: Allowance) =>
+      !lease.mayBegin || (other !== starts && other?.isRefused(nowMs) === true);
+    return needed.some((one) => one.starts === starts) && !needed.some(lacksOther);
   }
 
   /** How many slots of a lease it could use. */
   appetite(lease: Lease): number {
-    const { lease: whole, kinds, concurrency } = this.#options;
+    const { kinds, concurrency } = this.#options;
+    const whole = this.#options.whole.lease;
     // What it gets would go unused, and be passed on by each in turn.
     if (!this.#attempts.mayBegin) return lease.running;
     const mostIn = ({ refused, room }: Lease) => (refused ? room : concurrency);
@@ -290,7 +268,7 @@ export class QueueLimiter implements Gate {
     const held = this.#attempts.waiting.filter(({ job }) => !kinds.has(job.kind)).length;
     let inKinds = 0;
     let wanted = 0;
-    for (const [kind, ofKind] of kinds) {
+    for (const [kind, { lease: ofKind }] of kinds) {
       inKinds += ofKind.running;
       wanted += Math.max(Math.min(this.#wanted(kind, whole), mostIn(ofKind)), ofKind.running);
     }
@@ -302,22 +280,19 @@ export class QueueLimiter implements Gate {
   #wanted(kind: string, { refused }: Lease): number {
     const { concurrency } = this.#options;
     if (refused && this.#hasMore(kind)) return concurrency;
-    return Math.min(concurrency, this.#waitingOf(kind) + (this.#options.kinds.get(kind)?.running ?? 0));
+    return Math.min(concurrency, this.#waitingOf(kind) + (this.#options.kinds.get(kind)?.lease.running ?? 0));
   }
 
   /** Whether more jobs are known to be due, and worth a claim as far as rates are known. */
   #hasMore(lane: string | typeof OTHERS): boolean {
     if (!this.#backlog.has(lane)) return false;
-    const rates = [this.#ofQueue, lane === OTHERS ? undefined : this.#options.starts.get(lane)];
-    return rates.every((starts) => starts === undefined || starts.room(performance.now()) >= 1);
+    const { whole, kinds } = this.#options;
+    const under = lane === OTHERS ? [whole] : [whole, kinds.get(lane)];
+    return under.every((one) => this.#jobsIn(one?.starts) > 0);
   }
 
   #waitingOf(kind: string): number {
     return this.#attempts.waiting.filter(({ job }) => job.kind === kind).length;
-  }
-
-  #gatheringOf(kind: string): number {
-    return this.#attempts.gathering.filter((job) => job.kind === kind).length;
   }
 }
 
