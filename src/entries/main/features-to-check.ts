@@ -1,7 +1,7 @@
 import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
 import type { Queue } from '../../core/queue/queue.ts';
-import { missingKeys } from '../../features/keys/missing-keys.ts';
-import { missingMetrics } from '../../features/metrics/missing-metrics.ts';
+import { CONTROL_ENTRY } from '../../features/control/control-entry.ts';
+import { METRICS_ENTRY } from '../../features/metrics/sql/metrics-entry.ts';
 
 /** Of these, all that is used here: their types would bring those of the workers along. */
 interface Checked {
@@ -18,9 +18,19 @@ export function featuresToCheck(queue: Queue): readonly FeatureToCheck[] {
   const features = [
     schedules?.toCheck,
     limits?.toCheck,
-    keys && { tables: [keys], missing: () => missingKeys(keys) },
+    keys && {
+      tables: [keys],
+      without: 'enqueue with throttle or unique: { forMs } fails',
+      entry: CONTROL_ENTRY,
+      factory: 'createControlTables',
+    },
     workflows?.toCheck,
-    metrics && { tables: [metrics], missing: () => missingMetrics(metrics) },
+    metrics && {
+      tables: [metrics],
+      without: 'workers of this queue do not start',
+      entry: METRICS_ENTRY,
+      factory: 'createMetricsTables',
+    },
   ];
   return features.filter((feature) => feature !== undefined);
 }

@@ -1,4 +1,3 @@
-import type { PgTable } from 'drizzle-orm/pg-core';
 import { EVERY_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
@@ -9,7 +8,6 @@ import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import type { FeatureTables } from '../../core/sql/feature-tables.ts';
-import { quotedName } from '../../core/sql/quoted-name.ts';
 import { isDistributed } from '../../core/sql/statement-context.ts';
 import type { HostWorker } from '../../core/worker/host-worker.ts';
 import type { Handler } from '../../core/worker/run/handler.ts';
@@ -229,7 +227,12 @@ export class Limits {
 
   /** @internal What `queue.check` looks for. */
   get toCheck(): FeatureToCheck {
-    return { tables: Object.values(this.limitTables), missing: missingLimits };
+    return {
+      tables: Object.values(this.limitTables),
+      without: 'no limit can be kept',
+      entry: CONTROL_ENTRY,
+      factory: 'createControlTables',
+    };
   }
 
   /** @internal What else it finds. */
@@ -247,18 +250,4 @@ export class Limits {
     const limits = this.declared.get(queue);
     return limits !== undefined && isGrouped(limits);
   }
-}
-
-/** What `queue.check` finds when some of the tables are not there. */
-function missingLimits(absent: readonly PgTable[]): Finding {
-  const names = absent.map(quotedName).join(', ');
-  return {
-    code: 'tables-missing',
-    severity: 'error',
-    message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no limit can be kept`,
-    fix:
-      'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
-      `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
-      'at its top level, or what createControlTables() returns',
-  };
 }

@@ -1,15 +1,12 @@
-import type { PgTable } from 'drizzle-orm/pg-core';
 import { checkDate, checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
 import { type NewJob, newJob } from '../../core/job/new-job.ts';
 import { shown } from '../../core/job/shown.ts';
 import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
-import type { Finding } from '../../core/queue/check/finding.ts';
 import type { QueueOfSchedules } from '../../core/queue/queue-features.ts';
 import { type OwnColumn, type OwnColumns, ownColumnsOf } from '../../core/schema/own-columns.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { inGroup } from '../../core/sql/grouped-jobs.ts';
 import { withOwn } from '../../core/sql/own-values.ts';
-import { quotedName } from '../../core/sql/quoted-name.ts';
 import { contextOf, inContext } from '../../core/sql/statement-context.ts';
 import { QueueError } from '../../errors.ts';
 import { CONTROL_ENTRY } from '../control/control-entry.ts';
@@ -197,7 +194,9 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     const { queueSchedules } = this.tables;
     return {
       tables: [queueSchedules],
-      missing: () => missingSchedules(queueSchedules),
+      without: 'no schedule can be set or fired',
+      entry: CONTROL_ENTRY,
+      factory: 'createControlTables',
       check: async (question) => await checkSchedules(question, this.tables),
     };
   }
@@ -206,18 +205,6 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   get channel(): string | undefined {
     return this.#queue.channel;
   }
-}
-
-function missingSchedules(queueSchedules: PgTable): Finding {
-  return {
-    code: 'tables-missing',
-    severity: 'error',
-    message: `${quotedName(queueSchedules)} does not exist, so no schedule can be set or fired`,
-    fix:
-      'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
-      `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
-      'at its top level, or what createControlTables() returns',
-  };
 }
 
 function checkName(method: string, name: string): string {

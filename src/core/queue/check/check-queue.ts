@@ -17,7 +17,7 @@ import { checkPooler } from './check-pooler.ts';
 import { missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
-import type { FeatureQuestion, FeatureToCheck } from './feature-to-check.ts';
+import { type FeatureQuestion, type FeatureToCheck, tablesMissing } from './feature-to-check.ts';
 import type { Finding } from './finding.ts';
 import { refusedClaims } from './refused-claims.ts';
 import { unservedKinds } from './unserved-kinds.ts';
@@ -83,7 +83,7 @@ export async function checkQueue(
   findings.push(...missingTables(tables, stateOf, server));
   for (const feature of features) {
     const absent = feature.tables.filter((table) => !stateOf(table).present);
-    if (absent.length > 0) findings.push(feature.missing(absent));
+    if (absent.length > 0) findings.push(tablesMissing(feature, absent));
   }
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));

@@ -1,6 +1,7 @@
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Executor } from '../../sql/executor.ts';
-import type { Finding } from './finding.ts';
+import { quotedName } from '../../sql/quoted-name.ts';
+import { type Finding, MIGRATE } from './finding.ts';
 
 /** What a feature is told when it is asked what is wrong. */
 export interface FeatureQuestion {
@@ -15,10 +16,31 @@ export interface FeatureQuestion {
 export interface FeatureToCheck {
   /** Its own. */
   readonly tables: readonly PgTable[];
-  /** What is wrong where some of them are not there. */
-  missing(absent: readonly PgTable[]): Finding;
+  /** What does not work where some of them are not there. */
+  readonly without: string;
+  /** The entry whose export makes drizzle-kit create them. */
+  readonly entry: string;
+  /** What else makes them, for an app that gives them other names. @default nothing does */
+  readonly factory?: string | undefined;
   /** What else is wrong; asked where this role may read the workers, and there are any. @default nothing */
   readonly check?: ((question: FeatureQuestion) => Promise<Finding[]>) | undefined;
   /** Where Citus refuses what it sends. @default nothing is wrong there */
   readonly onCitus?: Finding | undefined;
+}
+
+/** What is wrong where these tables of it are not there. */
+export function tablesMissing(
+  { without, entry, factory }: FeatureToCheck,
+  absent: readonly PgTable[],
+): Finding {
+  const names = absent.map(quotedName).join(', ');
+  return {
+    code: 'tables-missing',
+    severity: 'error',
+    message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so ${without}`,
+    fix:
+      `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
+      `\`export * from '${entry}'\` at its top level` +
+      (factory === undefined ? '' : `, or what ${factory}() returns`),
+  };
 }
