@@ -13,64 +13,54 @@
       for no key update
     ),
     living as materialized (
-      select e.worker, (e.lease ->> 0)::int8 as has, (e.lease ->> 1)::int8 as wants,
-        (e.lease ->> 2)::int8 as era
+      select e.worker, e.worker = $7::text as own, (e.lease ->> 0)::int8 as has,
+        (e.lease ->> 1)::int8 as wants, (e.lease ->> 2)::int8 as era
       from locked as l cross join jsonb_each(l.leases) as e(worker, lease)
       where (e.worker, e.lease) not in (select g.worker, g.lease from gone as g)
     ),
-    own as materialized (
-      select coalesce(max(v.has), 0) as has, coalesce(max(v.wants), 0) as wants,
-        coalesce(max(v.era), 0) as era
-      from living as v where v.worker = $7::text
-    ),
-    rest as materialized (
-      select coalesce(sum(v.has), 0)::int8 as has,
-        count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
-        min(v.has) filter (where v.has < v.wants) as least_lacking
-      from living as v where v.worker <> $8::text
-    ),
-    limits as materialized (
-      select coalesce(
-        (select s.concurrency from "queue_limits" as s
-          where s.queue = $9 and s.kind = $10 and s.group_key = ''),
-        $11::int4) as max
-    ),
     shares as materialized (
-      select m.max, r.has as rest, r.least_lacking, o.has as own, o.wants as own_wants, o.era, r.sharing
-          + ($12::int8 > 0 or $13::int8 > 0)::int4 as sharing,
-        ceil(m.max::float8 / (r.sharing + 1)) as share
-      from limits as m cross join rest as r cross join own as o
+      select coalesce(
+          (select s.concurrency from "queue_limits" as s
+            where s.queue = $8 and s.kind = $9 and s.group_key = ''),
+          $10::int4) as max,
+        coalesce(max(v.has) filter (where v.own), 0) as own,
+        coalesce(max(v.wants) filter (where v.own), 0) as own_wants,
+        coalesce(max(v.era) filter (where v.own), 0) as era,
+        coalesce(sum(v.has) filter (where not v.own), 0)::int8 as rest,
+        count(*) filter (where not v.own and (v.has > 0 or v.wants > 0)) as others,
+        min(v.has) filter (where not v.own and v.has < v.wants) as least_lacking
+      from living as v
     ),
     decided as materialized (
-      select s.*, case
-        when s.era > $14::int8 then s.own
-        when s.max is null then $15::int8
-        else greatest($16::int8, least(s.own, $17::int8), least($18::int8, s.max - s.rest,
-          case when s.least_lacking < s.share then s.share::int8 end)) end as has
-      from shares as s
+      select s.*, s.others + ($11::int8 > 0 or $12::int8 > 0)::int4 as sharing, case
+        when s.era > $13::int8 then s.own
+        when s.max is null then $14::int8
+        else greatest($15::int8, least(s.own, $16::int8), least($17::int8, s.max - s.rest,
+          case when s.least_lacking < c.share then c.share::int8 end)) end as has
+      from shares as s cross join lateral (select ceil(s.max::float8 / (s.others + 1)) as share) as c
     ),
     successors as materialized (
-      select v.worker from living as v where v.worker <> $19::text and v.has < v.wants
-      order by v.has, v.worker::int8 < $20::int8, v.worker::int8
+      select v.worker from living as v where not v.own and v.has < v.wants
+      order by v.has, v.worker::int8 < $18::int8, v.worker::int8
       limit (select case
-          when d.own > d.has or (d.own_wants > d.has and $21::int8 <= d.has)
+          when d.own > d.has or (d.own_wants > d.has and $19::int8 <= d.has)
             then greatest(d.max - d.rest - d.has, 0) else 0 end
         from decided as d)
     ),
     written as materialized (
-      select l.leases as before, (l.leases - $22::text
+      select l.leases as before, (l.leases - $20::text
           - array(select e.worker from jsonb_each(l.leases) as e(worker, lease)
             where (e.worker, e.lease) in (select g.worker, g.lease from gone as g)))
         || case
-          when d.era > $23::int8 then jsonb_build_object($24::text, l.leases -> $25::text)
-          when d.has > 0 or $26::int8 > 0 or $27::int8 > 0
-            then jsonb_build_object($28::text, jsonb_build_array(d.has, $29::int8, $30::int8))
+          when d.era > $21::int8 then jsonb_build_object($22::text, l.leases -> $23::text)
+          when d.has > 0 or $24::int8 > 0 or $25::int8 > 0
+            then jsonb_build_object($26::text, jsonb_build_array(d.has, $27::int8, $28::int8))
           else '{}' end as leases
       from locked as l cross join decided as d
     ),
     changed as (
       update "queue_usage" as u set leases = (select w.leases from written as w)
-      where u.queue = $31 and u.kind = $32
+      where u.queue = $29 and u.kind = $30
         and (select w.leases is distinct from w.before from written as w)
       returning 1
     )
@@ -86,28 +76,26 @@
 -- $5 = "mail"
 -- $6 = "mail"
 -- $7 = "42"
--- $8 = "42"
+-- $8 = "mail"
 -- $9 = "mail"
--- $10 = "mail"
--- $11 = 10
--- $12 = 4
--- $13 = 3
--- $14 = 0
+-- $10 = 10
+-- $11 = 4
+-- $12 = 3
+-- $13 = 0
+-- $14 = 2
 -- $15 = 2
--- $16 = 2
+-- $16 = 3
 -- $17 = 3
--- $18 = 3
--- $19 = "42"
--- $20 = 42
--- $21 = 4
+-- $18 = 42
+-- $19 = 4
+-- $20 = "42"
+-- $21 = 0
 -- $22 = "42"
--- $23 = 0
--- $24 = "42"
--- $25 = "42"
--- $26 = 4
--- $27 = 0
--- $28 = "42"
--- $29 = 4
--- $30 = 0
--- $31 = "mail"
--- $32 = "mail"
+-- $23 = "42"
+-- $24 = 4
+-- $25 = 0
+-- $26 = "42"
+-- $27 = 4
+-- $28 = 0
+-- $29 = "mail"
+-- $30 = "mail"

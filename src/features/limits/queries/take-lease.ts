@@ -80,44 +80,34 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
       for no key update
     ),
     living as materialized (
-      select e.worker, (e.lease ->> 0)::int8 as has, (e.lease ->> 1)::int8 as wants,
-        (e.lease ->> 2)::int8 as era
+      select e.worker, e.worker = ${worker} as own, (e.lease ->> 0)::int8 as has,
+        (e.lease ->> 1)::int8 as wants, (e.lease ->> 2)::int8 as era
       from locked as l cross join jsonb_each(l.leases) as e(worker, lease)
       where (e.worker, e.lease) not in (select g.worker, g.lease from gone as g)
     ),
-    own as materialized (
-      select coalesce(max(v.has), 0) as has, coalesce(max(v.wants), 0) as wants,
-        coalesce(max(v.era), 0) as era
-      from living as v where v.worker = ${worker}
-    ),
-    rest as materialized (
-      select coalesce(sum(v.has), 0)::int8 as has,
-        count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
-        min(v.has) filter (where v.has < v.wants) as least_lacking
-      from living as v where v.worker <> ${worker}
-    ),
-    limits as materialized (
-      select coalesce(
-        (select s.concurrency from ${queueLimits} as s
-          where s.queue = ${queue} and s.kind = ${kind} and s.group_key = ''),
-        ${wish.declared}::int4) as max
-    ),
     shares as materialized (
-      select m.max, r.has as rest, r.least_lacking, o.has as own, o.wants as own_wants, o.era, r.sharing
-          + (${wants}::int8 > 0 or ${want}::int8 > 0)::int4 as sharing,
-        ceil(m.max::float8 / (r.sharing + 1)) as share
-      from limits as m cross join rest as r cross join own as o
+      select coalesce(
+          (select s.concurrency from ${queueLimits} as s
+            where s.queue = ${queue} and s.kind = ${kind} and s.group_key = ''),
+          ${wish.declared}::int4) as max,
+        coalesce(max(v.has) filter (where v.own), 0) as own,
+        coalesce(max(v.wants) filter (where v.own), 0) as own_wants,
+        coalesce(max(v.era) filter (where v.own), 0) as era,
+        coalesce(sum(v.has) filter (where not v.own), 0)::int8 as rest,
+        count(*) filter (where not v.own and (v.has > 0 or v.wants > 0)) as others,
+        min(v.has) filter (where not v.own and v.has < v.wants) as least_lacking
+      from living as v
     ),
     decided as materialized (
-      select s.*, case
+      select s.*, s.others + (${wants}::int8 > 0 or ${want}::int8 > 0)::int4 as sharing, case
         when s.era > ${era}::int8 then s.own
         when s.max is null then ${running}::int8
         else greatest(${running}::int8, least(s.own, ${want}::int8), least(${want}::int8, s.max - s.rest,
-          case when s.least_lacking < s.share then s.share::int8 end)) end as has
-      from shares as s
+          case when s.least_lacking < c.share then c.share::int8 end)) end as has
+      from shares as s cross join lateral (select ceil(s.max::float8 / (s.others + 1)) as share) as c
     ),
     successors as materialized (
-      select v.worker from living as v where v.worker <> ${worker} and v.has < v.wants
+      select v.worker from living as v where not v.own and v.has < v.wants
       order by v.has, v.worker::int8 < ${wish.workerId}::int8, v.worker::int8
       limit (select case
           when d.own > d.has or (d.own_wants > d.has and ${wants}::int8 <= d.has)
