@@ -68,6 +68,8 @@ test('among more than a hundred workers none is told, since each of them would h
   for (const name of names)
     ids.push(await registerWorker(database.db, limitTables, { name, queues: ['few'] }));
   for (const workerId of ids) await takeLease(database.db, limitTables, { ...wish, workerId, want: 0 });
+  // They send no heartbeats, and must not be taken for gone while a slow machine gets there.
+  await database.client`update queue_workers set seen_at = now() + interval '1 hour'`;
   const worker = createWorker(database.db, { queue, handlers: [handle(few, () => sleep(10))] });
   onTestFinished(() => worker.stop());
   await queue.enqueueMany(

@@ -212,7 +212,7 @@ describe('several workers', () => {
       const has = await Promise.all(
         workers.map(async (worker, n) => {
           const { db } = connections[n % 10] ?? database;
-          return (await take(worker, wantOf(n), {}, db))?.has ?? 0;
+          return (await takePatiently(db, worker, wantOf(n)))?.has ?? 0;
         }),
       );
       const [row] = await database.client<{ sum: number }[]>`
