@@ -252,6 +252,7 @@ export type {
   SignalArguments,
   SignalOptions,
   SignalResult,
+  WaitForFlowOptions,
   Workflows,
 } from './features/workflows/workflows.ts';
 export { type MakeWorkflows, type WorkflowOptions, workflowsIn } from './features/workflows/workflows-in.ts';

@@ -660,6 +660,12 @@ describe('a flow', () => {
       }),
     ).rejects.toThrow("enqueueFlow: 'work': unknown option 'delay'; did you mean delayMs?");
     await expect(workflows.waitForFlow(db, 4711)).rejects.toThrow('There is no flow 4711');
+    await expect(workflows.waitForFlow(db, 4711, null as never)).rejects.toThrow(
+      'waitForFlow: options must be an object, got null',
+    );
+    await expect(workflows.waitForFlow(db, 4711, { timeout: 5 } as never)).rejects.toThrow(
+      "waitForFlow: unknown option 'timeout'; did you mean timeoutMs?",
+    );
   });
 });
 

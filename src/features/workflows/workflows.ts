@@ -116,7 +116,14 @@ export interface StepAdded<TOwn = unknown> {
   readonly context: StepContext<this['db'], TOwn>;
 }
 
+/** Options of {@link Workflows.waitForFlow}. */
+export interface WaitForFlowOptions {
+  /** The most milliseconds to wait. @default 30_000 */
+  readonly timeoutMs?: number | undefined;
+}
+
 const OPTIONS = namesOf<SignalOptions>({ key: true });
+const WAIT_OPTIONS = namesOf<WaitForFlowOptions>({ timeoutMs: true });
 
 /** The workflows of a queue, by the type of its own columns. */
 export interface WorkflowsOfOwn {
@@ -529,12 +536,9 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
    *
    * @throws QueueError when there is no such flow, or the time is over; the flow goes on
    */
-  async waitForFlow(
-    db: Executor,
-    id: number,
-    { timeoutMs = 30_000 }: { readonly timeoutMs?: number | undefined } = {},
-  ): Promise<FlowRecord> {
+  async waitForFlow(db: Executor, id: number, options: WaitForFlowOptions = {}): Promise<FlowRecord> {
     checkExecutor('waitForFlow', db);
+    const { timeoutMs = 30_000 } = checkOptions('waitForFlow: options', options, WAIT_OPTIONS);
     checkDurationMs('waitForFlow: timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
     return await waitForFlow(() => this.flow(db, id), id, timeoutMs);
   }

@@ -48,7 +48,7 @@ export class Prefetch {
   readonly #kinds = new Map<string, Kind>();
   /** How many of the last hundred claimed jobs are known. */
   #claimed = 0;
-  /** How long one of them takes: one of a slow kind is rare among those that end, and holds a slot for long. */
+  /** How long one of them takes: one of a slow kind is rare among those that end, and keeps a slot. */
   #claimedMs = 0;
   #recentBytes = 0;
   /** The most that begin in time: handlers may be over at once, and the process short of a processor. */

@@ -66,8 +66,8 @@ export async function noteForgottenGroups(
 }
 
 /**
- * It goes from group to group in the index of the jobs: one that was never noted is in no other table. The row
- * of each is looked up. A join would compare all with all, where few rows are expected.
+ * It goes from group to group in the index of the jobs: one that was never noted is in no other table. The
+ * row of each is looked up. A join would compare all with all, where few rows are expected.
  *
  * @insteadOnCitus an error
  */
