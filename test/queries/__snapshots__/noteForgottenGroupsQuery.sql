@@ -23,7 +23,8 @@
         where coalesce((
           select g.ready_at from "queue_groups" as g
           where g.queue = $6 and g.group_key = l.group_key
-        ), 'infinity') > statement_timestamp() and exists (
+        ), 'infinity') > statement_timestamp()
+          and exists (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
               where j.queue = $7 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100

@@ -93,7 +93,8 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
         where coalesce((
           select g.ready_at from ${queueGroups} as g
           where g.queue = ${queue} and g.group_key = l.group_key
-        ), 'infinity') > statement_timestamp() and exists (${dueInGroup(tables, { queue, group: sql`l.group_key`, most: sql`1` })}
+        ), 'infinity') > statement_timestamp()
+          and exists (${dueInGroup(tables, { queue, group: sql`l.group_key`, most: sql`1` })}
         )`,
     )}
     )
