@@ -101,6 +101,7 @@ export { faultPoint } from './core/sql/fault-point.ts';
 export { arrayText } from './core/sql/fence.ts';
 export { inGroup, notedGroups } from './core/sql/grouped-jobs.ts';
 export { withOwn } from './core/sql/own-values.ts';
+export { planAnew } from './core/sql/plan-anew.ts';
 export { groupsIn } from './core/sql/statement-context.ts';
 export type { EveryKind } from './core/worker/every-kind.ts';
 export { LINES } from './core/worker/log/log-lines.ts';

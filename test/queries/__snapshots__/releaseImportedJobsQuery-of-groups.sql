@@ -1,28 +1,29 @@
     with marked as materialized (
-      select j.id, j.kind, j.metadata - $1::text as metadata,
-        to_timestamp((j.metadata -> $2::text ->> 'runAtMs')::float8 / 1000) as run_at,
-        j.metadata -> $3::text ->> 'uniqueKey' as unique_key
+      select j.id, j.kind, (j.metadata -> $1::text) ->> 'uniqueKey' as unique_key
       from "queue_jobs" as j
-      where j.queue = $4 and j.id = any(array(select unnest($5::text::int8[])))
-        and j.metadata -> $6::text is not null
+      where j.queue = $2 and j.id = any(array(select unnest($3::text::int8[])))
+        and (j.metadata -> $4::text) is not null
       order by j.id for no key update
     ),
     taken as materialized (
       select j.kind, j.unique_key from "queue_jobs" as j
-      where j.queue = $7 and j.kind = any(array(select distinct kind from marked))
+      where j.queue = $5 and j.kind = any(array(select distinct kind from marked))
         and j.unique_key = any(array(select unique_key from marked))
     ),
-    i as materialized (
-      select m.id, m.metadata, m.run_at, case when t.kind is null
-          and row_number() over (partition by m.kind, m.unique_key order by m.id) = 1 then m.unique_key end
-        as unique_key
-      from marked as m left join taken as t on t.kind = m.kind and t.unique_key = m.unique_key
+    keyed as materialized (
+      select m.id from (
+        select m.*, row_number() over (partition by m.kind, m.unique_key order by m.id) as place
+        from marked as m
+      ) as m
+      where m.place = 1
+        and ((m.kind, m.unique_key) in (select t.kind, t.unique_key from taken as t)) is not true
     ),
     released as (
     update "queue_jobs" as j
-    set run_at = i.run_at, unique_key = i.unique_key, metadata = i.metadata
-    from i
-    where j.queue = $8 and j.id = any(array(select id from i)) and i.id = j.id
+    set run_at = to_timestamp(((j.metadata -> $6::text) ->> 'runAtMs')::float8 / 1000),
+      metadata = j.metadata - $7::text,
+      unique_key = case when (j.id in (select id from keyed)) is true then (j.metadata -> $8::text) ->> 'uniqueKey' end
+    where j.queue = $9 and j.id = any(array(select id from marked))
     returning j.id, j.queue, j.group_key, j.run_at
     ),
     noted as (
@@ -40,10 +41,11 @@
     )
     select id from released
 -- $1 = "drizzle-queue:import"
--- $2 = "drizzle-queue:import"
--- $3 = "drizzle-queue:import"
--- $4 = "mail"
--- $5 = "{42}"
+-- $2 = "mail"
+-- $3 = "{42}"
+-- $4 = "drizzle-queue:import"
+-- $5 = "mail"
 -- $6 = "drizzle-queue:import"
--- $7 = "mail"
--- $8 = "mail"
+-- $7 = "drizzle-queue:import"
+-- $8 = "drizzle-queue:import"
+-- $9 = "mail"

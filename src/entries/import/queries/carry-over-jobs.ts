@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/index.ts';
 import type { Executor } from '../../../index.ts';
-import { arrayText, queryRows } from '../../../internal.ts';
+import { arrayText, planAnew, queryRows } from '../../../internal.ts';
 
 /** What a job brings along that no enqueue can say. */
 export interface History {
@@ -41,7 +41,7 @@ export function carryOverJobsQuery(
   return sql`
     with i as materialized (
       select id, attempt, to_timestamp(created_at_ms / 1000) as created_at
-      from rows from (
+      from ${planAnew()} cross join rows from (
         unnest(${ids}::text::int8[]), unnest(${attempts}::text::int2[]), unnest(${times}::text::float8[])
       ) as r(id, attempt, created_at_ms)
     )

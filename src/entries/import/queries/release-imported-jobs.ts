@@ -45,14 +45,13 @@ export async function releaseImportedJobs(
 
 export function releaseImportedJobsQuery(tables: QueueTables, { queue, ids }: ReleaseImported): SQL {
   const { queueJobs } = tables;
+  const mark = sql`(j.metadata -> ${IMPORT_MARK}::text)`;
   const ctes = sql`
     with marked as materialized (
-      select j.id, j.kind, j.metadata - ${IMPORT_MARK}::text as metadata,
-        to_timestamp((j.metadata -> ${IMPORT_MARK}::text ->> 'runAtMs')::float8 / 1000) as run_at,
-        j.metadata -> ${IMPORT_MARK}::text ->> 'uniqueKey' as unique_key
+      select j.id, j.kind, ${mark} ->> 'uniqueKey' as unique_key
       from ${queueJobs} as j
       where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
-        and j.metadata -> ${IMPORT_MARK}::text is not null
+        and ${mark} is not null
       order by j.id for no key update
     ),
     taken as materialized (
@@ -60,17 +59,20 @@ export function releaseImportedJobsQuery(tables: QueueTables, { queue, ids }: Re
       where j.queue = ${queue} and j.kind = any(array(select distinct kind from marked))
         and j.unique_key = any(array(select unique_key from marked))
     ),
-    i as materialized (
-      select m.id, m.metadata, m.run_at, case when t.kind is null
-          and row_number() over (partition by m.kind, m.unique_key order by m.id) = 1 then m.unique_key end
-        as unique_key
-      from marked as m left join taken as t on t.kind = m.kind and t.unique_key = m.unique_key
+    keyed as materialized (
+      select m.id from (
+        select m.*, row_number() over (partition by m.kind, m.unique_key order by m.id) as place
+        from marked as m
+      ) as m
+      where m.place = 1
+        and ((m.kind, m.unique_key) in (select t.kind, t.unique_key from taken as t)) is not true
     )`;
   const update = sql`
     update ${queueJobs} as j
-    set run_at = i.run_at, unique_key = i.unique_key, metadata = i.metadata
-    from i
-    where j.queue = ${queue} and j.id = any(array(select id from i)) and i.id = j.id
+    set run_at = to_timestamp((${mark} ->> 'runAtMs')::float8 / 1000),
+      metadata = j.metadata - ${IMPORT_MARK}::text,
+      unique_key = case when (j.id in (select id from keyed)) is true then ${mark} ->> 'uniqueKey' end
+    where j.queue = ${queue} and j.id = any(array(select id from marked))
     returning j.id`;
   if (groupsIn(tables, queue) === undefined) return sql`${ctes}${update}`;
   return sql`${ctes},
