@@ -42,7 +42,7 @@ export function findUnknownJobsQuery(
   return sql`
     select j.id, j.fence from ${queueJobs} as j
     where j.queue = ${queue} and j.worker_id = ${workerId}
-      and not exists (
-        select from rows from (${idsAndFences(except)}) as i(id, fence)
-        where i.id = j.id and i.fence = j.fence)`;
+      and ((j.id, j.fence) in (
+        select i.id, i.fence from rows from (${idsAndFences(except)}) as i(id, fence)
+      )) is not true`;
 }
