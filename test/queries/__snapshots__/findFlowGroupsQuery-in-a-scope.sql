@@ -38,11 +38,14 @@
       where r.batch_id is null and r.queue in (
         select jsonb_array_elements_text($9::text::jsonb))
     )
-    select m.batch_id, m.kind, coalesce(w.after, '') as after, coalesce(bool_or(w.cancels), false) as cancels,
+    select m.batch_id, m.kind, coalesce(m.after, '') as after, coalesce(bool_or(m.cancels), false) as cancels,
       min(m.id) as first_id, count(*) filter (where m.state = 'waiting') as waiting, count(*) filter (where m.state = 'scheduled') as scheduled, count(*) filter (where m.state = 'due') as due, count(*) filter (where m.state = 'running') as running, count(*) filter (where m.state = 'completed') as completed, count(*) filter (where m.state = 'discarded') as discarded, count(*) filter (where m.state = 'cancelled') as cancelled
-    from (select * from members limit $10::int4) as m
-    left join waits as w on w.job_id = m.id and w.queue = m.queue
-    group by m.batch_id, m.kind, coalesce(w.after, '')
+    from (
+      select m.*, w.after, w.cancels from (select * from members limit $10::int4) as m
+      full join waits as w on w.job_id = m.id and w.queue = m.queue offset 0
+    ) as m
+    where m.id is not null
+    group by m.batch_id, m.kind, coalesce(m.after, '')
     order by min(m.id) limit $11::int4
 -- $1 = 42
 -- $2 = 2000

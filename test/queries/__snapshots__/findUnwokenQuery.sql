@@ -4,10 +4,12 @@
       from "queue_batches" as b where b.id = any($1::text::int8[])
     )
     select distinct j.queue, j.id
-    from "queue_waits" as i
-    join batches as b on b.id = i.batch_id
+    from batches as b
+    cross join lateral (
+      select i.job_id, i.queue, i.policy from "queue_waits" as i where i.batch_id = b.id offset 0
+    ) as i
     join "queue_jobs" as j on j.queue = i.queue and j.id = i.job_id
-    where i.batch_id = any(array(select id from batches)) and j.id > $2::int8
+    where j.id > $2::int8
       and case
         when j.blockers > 0 then i.policy in ('run', 'cancel')
           and (b.ended or (b.failing and i.policy = 'cancel'))

@@ -75,6 +75,7 @@ export function findFlowGroupsQuery(tables: TablesOfBatches, flowId: number, sco
   const counts = STATES.map(
     (state) => sql`count(*) filter (where m.state = ${sql.raw(`'${state}'`)}) as ${sql.raw(state)}`,
   );
+  // A full join is never a nested loop, which would compare each job with all waits.
   // A range of one id. Of an equality the planner may think that half of the table has it, and read all.
   return sql`
     with batches as materialized (
@@ -111,10 +112,13 @@ export function findFlowGroupsQuery(tables: TablesOfBatches, flowId: number, sco
       from waits as w join ${queueResults} as r on r.queue = w.queue and r.job_id = w.job_id
       where r.batch_id is null${rest('r')}
     )
-    select m.batch_id, m.kind, coalesce(w.after, '') as after, coalesce(bool_or(w.cancels), false) as cancels,
+    select m.batch_id, m.kind, coalesce(m.after, '') as after, coalesce(bool_or(m.cancels), false) as cancels,
       min(m.id) as first_id, ${sql.join(counts, sql`, `)}
-    from (select * from members limit ${bounds.jobs}::int4) as m
-    left join waits as w on w.job_id = m.id and w.queue = m.queue
-    group by m.batch_id, m.kind, coalesce(w.after, '')
+    from (
+      select m.*, w.after, w.cancels from (select * from members limit ${bounds.jobs}::int4) as m
+      full join waits as w on w.job_id = m.id and w.queue = m.queue offset 0
+    ) as m
+    where m.id is not null
+    group by m.batch_id, m.kind, coalesce(m.after, '')
     order by min(m.id) limit ${bounds.groups + 1}::int4`;
 }

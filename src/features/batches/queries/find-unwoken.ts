@@ -31,10 +31,12 @@ export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly num
       from ${queueBatches} as b where b.id = any(${arrayText(batchIds)}::text::int8[])
     )
     select distinct j.queue, j.id
-    from ${queueWaits} as i
-    join batches as b on b.id = i.batch_id
+    from batches as b
+    cross join lateral (
+      select i.job_id, i.queue, i.policy from ${queueWaits} as i where i.batch_id = b.id offset 0
+    ) as i
     join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
-    where i.batch_id = any(array(select id from batches)) and j.id > ${after}::int8
+    where j.id > ${after}::int8
       and case
         when j.blockers > 0 then i.policy in ('run', 'cancel')
           and (b.ended or (b.failing and i.policy = 'cancel'))
