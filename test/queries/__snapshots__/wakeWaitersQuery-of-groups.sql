@@ -3,12 +3,12 @@
       where w.job_id = any($1::text::int8[]) and w.queue = $2
     ),
     seen as materialized (
-      select b.id, b.xmin as version from "queue_batches" as b
+      select b.id, b.xmin::text as version from "queue_batches" as b
       where b.id = any(array(select batch_id from waits))
     ),
     locked as materialized (
       select b.id, b.ended_at is not null as ended,
-        b.xmin = (select version from seen where seen.id = b.id) and b.failed > 0
+        (b.id, b.xmin::text) in (select id, version from seen) and b.failed > 0
         and not exists (select from "queue_tallies" as t where t.batch_id = b.id and t.failed < 0) as failing,
         b.waiting
       from "queue_batches" as b cross join set_config('lock_timeout', $3::text, true) as patience

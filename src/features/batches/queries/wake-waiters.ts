@@ -44,12 +44,12 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
       where w.job_id = any(${arrayText(ids)}::text::int8[]) and w.queue = ${queue}
     ),
     seen as materialized (
-      select b.id, b.xmin as version from ${queueBatches} as b
+      select b.id, b.xmin::text as version from ${queueBatches} as b
       where b.id = any(array(select batch_id from waits))
     ),
     locked as materialized (
       select b.id, b.ended_at is not null as ended,
-        b.xmin = (select version from seen where seen.id = b.id) and ${isFailing(tables)} as failing,
+        (b.id, b.xmin::text) in (select id, version from seen) and ${isFailing(tables)} as failing,
         b.waiting
       from ${queueBatches} as b${lockPatience(tables, 'skip')}
       where b.id = any(array(select id from seen))
