@@ -36,7 +36,9 @@ export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark
 
 /** Read from the row: of a join with what was locked, Postgres may make a nested loop over all pairs. */
 const AFTER_CLAIM = {
-  ...{ column: sql``, from: sql``, and: sql`` },
+  column: sql``,
+  from: sql``,
+  and: sql``,
   value: sql`j.claimed_at + interval '1 microsecond'`,
 };
 
