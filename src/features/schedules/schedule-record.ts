@@ -20,7 +20,7 @@ export interface ScheduleRecord {
   readonly endsAt: Date | null;
   /** The next tick, in the past until a worker fires it; `null` while paused, and when none will come. */
   readonly nextAt: Date | null;
-  /** The newest tick that has fired. */
+  /** The newest tick that has fired, even if its job was left out because it must not overlap a live one. */
   readonly lastAt: Date | null;
   readonly pausedAt: Date | null;
   /** Whether workers declare it in code; otherwise it was set. */

@@ -1,7 +1,8 @@
     select s.name, s.revision, s.cron, s.every_ms, s.time_zone, s.catch_up,
       date_part('epoch', s.starts_at) * 1000 as starts_at, date_part('epoch', s.ends_at) * 1000 as ends_at,
       date_part('epoch', s.next_at) * 1000 as next_at, date_part('epoch', s.passed_at) * 1000 as passed_at,
-      date_part('epoch', s.created_at) * 1000 as created_at, date_part('epoch', statement_timestamp()) * 1000 as now_ms
+      date_part('epoch', s.created_at) * 1000 as created_at, date_part('epoch', statement_timestamp()) * 1000 as now_ms,
+      pg_column_size(s.payload) + pg_column_size(s.settings) as job_bytes
     from "queue_schedules" as s
     where s.paused_at is null
       and s.next_at <= statement_timestamp() + $1::float8 * interval '1 millisecond'

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import {
@@ -11,6 +12,7 @@ import {
 } from 'drizzle-queue';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { REQUESTED } from '../../../src/core/sql/wake-channel.ts';
+import { MOST_BYTES } from '../../../src/features/schedules/catch-up.ts';
 import { gate } from '../../support/gate.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -176,6 +178,36 @@ test('thousands of missed ticks fire a thousand at a time', async () => {
   expect(new Set(fired).size).toBe(fired.length);
   expect(errors).toEqual([]);
 }, 60_000);
+
+test('missed ticks of a large payload fire a few at a time, each once and in order', async () => {
+  const job = defineJob('tick', { payload: unvalidated<string>() });
+  const payload = randomBytes(300_000).toString('base64');
+  const large = (name: string) => defineSchedule(name, { job, payload, every: 1_000, catchUp: 'all' });
+  for (const name of ['a', 'b']) {
+    await queue.schedules.set(database.db, large(name));
+    await setBack(name, '1 minute');
+  }
+  const { fired, errors } = await ticking();
+  await until(() => fired.length >= 120);
+  const [most] = await database.client<{ bytes: number }[]>`
+    select sum(pg_column_size(payload))::int as bytes from (
+      select created_at, payload from queue_jobs union all select created_at, payload from queue_results
+    ) as j group by created_at order by bytes desc limit 1`;
+  expect(most?.bytes).toBeLessThan(2 * MOST_BYTES);
+  for (const name of ['a', 'b']) expectEverySecond(await jobsOf(name));
+  expect(new Set(fired).size).toBe(fired.length);
+  expect(errors).toEqual([]);
+}, 60_000);
+
+test('one whose catch_up another hand has changed to a word that is not known here does not fire', async () => {
+  await queue.schedules.set(database.db, secondly('a'));
+  await database.client`update queue_schedules set catch_up = 'some'`;
+  const { worker, errors } = await ticking([secondly('b')]);
+  await nextEvent(worker, 'fired', ({ schedule }) => schedule === 'b');
+  await until(() => errors.length > 0);
+  expect(errors[0]).toMatchObject({ during: "firing the schedule 'a'", error: { name: 'TypeError' } });
+  expect(await jobsOf('a')).toEqual([]);
+});
 
 test('one that has failed is tried again soon, although its time comes while a look is under way', async () => {
   const { client } = database;

@@ -23,6 +23,8 @@ export interface DueSchedule extends StoredTiming {
   readonly dueInMs: number;
   /** The database's time, in milliseconds since 1970. */
   readonly nowMs: number;
+  /** How much one of its jobs stores, as far as it is known: the bytes of the payload, compressed if it is. */
+  readonly jobBytes: number;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function findDueSchedules(
     ...toStoredTiming(row),
     dueInMs: Number(row.next_at) - Number(row.now_ms),
     nowMs: Math.floor(Number(row.now_ms)),
+    jobBytes: Number(row.job_bytes),
   }));
 }
 
@@ -50,7 +53,8 @@ export function findDueSchedulesQuery(
 ): SQL {
   // `is true` keeps each `in` a hashed subplan: a join would read the whole table.
   return sql`
-    select ${timingColumns}, ${epochMs('statement_timestamp()')} as now_ms
+    select ${timingColumns}, ${epochMs('statement_timestamp()')} as now_ms,
+      pg_column_size(s.payload) + pg_column_size(s.settings) as job_bytes
     from ${queueSchedules} as s
     where s.paused_at is null
       and s.next_at <= statement_timestamp() + ${horizonMs}::float8 * interval '1 millisecond'

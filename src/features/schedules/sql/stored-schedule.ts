@@ -69,7 +69,7 @@ export function toStoredTiming(row: RawRow): StoredTiming {
     cron: row.cron === null ? null : String(row.cron),
     everyMs: row.every_ms === null ? null : Number(row.every_ms),
     timeZone: String(row.time_zone),
-    // Checked on the way in; another value comes from other hands, and is not fired.
+    // Checked on the way in; another value comes from other hands, and is refused when it is to fire.
     catchUp: row.catch_up as CatchUp,
     startsAtMs: timeOf(row.starts_at),
     endsAtMs: timeOf(row.ends_at),

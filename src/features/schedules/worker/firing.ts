@@ -8,7 +8,7 @@ import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { Listener } from '../../../core/worker/presence/listener.ts';
-import { MOST_TICKS } from '../catch-up.ts';
+import { MOST_BYTES, MOST_TICKS } from '../catch-up.ts';
 import { declareSchedules } from '../queries/declare-schedules.ts';
 import { type DueSchedule, findDueSchedules } from '../queries/find-due-schedules.ts';
 import { type Firing as FiringOf, fireSchedules } from '../queries/fire-schedules.ts';
@@ -30,7 +30,7 @@ export interface FiringOptions {
   readonly retries: Pick<Retries, 'sleep'>;
 }
 
-/** The most schedules in one look, and in one statement that fires unless they have {@link MOST_TICKS}. */
+/** The most schedules in one look, and in one statement that fires, unless their jobs are more. */
 const BATCH = 100;
 /** How often to look when no tick is near: a schedule may have been set whose notification was missed. */
 const LISTENING_LOOK_MS = 60_000;
@@ -206,8 +206,9 @@ export class Firing implements BackgroundPart {
     const firings: FiringOf[] = [];
     const left = new Set<string>();
     let ticks = 0;
+    let bytes = 0;
     for (const schedule of due) {
-      if (ticks >= MOST_TICKS) {
+      if (ticks >= MOST_TICKS || bytes >= MOST_BYTES) {
         left.add(schedule.name);
         continue;
       }
@@ -215,6 +216,7 @@ export class Firing implements BackgroundPart {
         const firing = toFiring(schedule);
         firings.push(firing);
         ticks += firing.ticks.length;
+        bytes += firing.ticks.length * schedule.jobBytes;
       } catch (error) {
         // A zone that this runtime does not know must not hold up the others.
         this.#fail(schedule.name, error);
