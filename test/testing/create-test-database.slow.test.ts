@@ -64,20 +64,25 @@ describe('the tables made from their definitions', () => {
 
   test('have own columns, in a schema of their own', async () => {
     const mood = pgEnum('mood', ['good', "it's bad"]);
+    const plan = pgEnum('Plan', ['free', 'paid']);
+    const color = pgSchema('Of the app').enum('Color', ['red', 'blue']);
     const tables = createQueueTables({
       schema: pgSchema('jobs'),
       prefix: 'my_',
       columns: {
         tenantId: text('tenant_id').notNull(),
         mood: mood('mood').notNull().default("it's bad"),
+        plan: plan('plan').default('free'),
+        color: color('color'),
         until: timestamp('until', { withTimezone: true }).defaultNow(),
         tries: integer('tries').default(3),
       },
     });
     for (const statement of tableStatements(Object.values(tables))) await made.client.unsafe(statement);
     const own = createQueue({ tables });
-    const { id } = await own.enqueue(made.db, work, 1, { tenantId: 'a' });
+    const { id } = await own.enqueue(made.db, work, 1, { tenantId: 'a', plan: 'paid', color: 'blue' });
     expect(await own.find(made.db, id)).toMatchObject({ tenantId: 'a', mood: "it's bad", tries: 3 });
+    expect(await own.list(made.db, { plan: 'paid', color: 'blue' })).toMatchObject({ jobs: [{ id }] });
   });
 });
 

@@ -9,11 +9,12 @@ const dialect = /* @__PURE__ */ new PgDialect();
  */
 export function tableStatements(tables: readonly PgTable[]): string[] {
   const configs = tables.map((table) => getTableConfig(table));
-  const schemas = new Set(configs.flatMap(({ schema }) => (schema === undefined ? [] : [schema])));
-  const enums = new Map(configs.flatMap(({ columns }) => columns.flatMap(enumOf)));
+  const enums = configs.flatMap(({ columns }) => columns.flatMap((column) => enumOf(column) ?? []));
+  const types = new Map(enums.map(({ type, values }) => [type, values]));
+  const schemas = new Set([...configs, ...enums].flatMap(({ schema }) => schema ?? []));
   return [
     ...[...schemas].map((schema) => `create schema if not exists ${quoted(schema)}`),
-    ...[...enums].map(([type, values]) => `create type ${type} as enum (${values.map(literal).join(', ')})`),
+    ...[...types].map(([type, values]) => `create type ${type} as enum (${values.map(literal).join(', ')})`),
     ...configs.flatMap(statementsOf),
   ];
 }
@@ -50,9 +51,9 @@ function columnText(column: Column): string {
   }${identity}${value === undefined ? '' : ` default ${defaultOf(column, value)}`}`;
 }
 
-/** An array's dimensions stand beside the type of its elements in drizzle-orm 1.0, and in it in 0.45. */
+/** An enum is quoted, as the statements of a queue do. An array's dimensions stand beside the type of its elements in drizzle-orm 1.0, and in it in 0.45. */
 function typeOf(column: Column): string {
-  const type = column.getSQLType();
+  const type = enumOf(column)?.type ?? column.getSQLType();
   const dimensions: unknown = Reflect.get(column, 'dimensions');
   return typeof dimensions === 'number' && !type.endsWith(']') ? type + '[]'.repeat(dimensions) : type;
 }
@@ -66,12 +67,22 @@ function defaultOf(column: Column, value: unknown): string {
   return textOf(sql`${sql.param(value, column)}`);
 }
 
-function enumOf(column: Column): [type: string, values: readonly string[]][] {
-  const type: unknown = Reflect.get(column, 'enum');
-  if (typeof type !== 'function') return [];
-  const values: unknown = Reflect.get(type, 'enumValues');
-  const isEnum = typeof Reflect.get(type, 'enumName') === 'string' && Array.isArray(values);
-  return isEnum ? [[column.getSQLType(), values]] : [];
+interface EnumType {
+  readonly schema: string | undefined;
+  /** Its name, quoted, in its schema. */
+  readonly type: string;
+  readonly values: readonly string[];
+}
+
+function enumOf(column: Column): EnumType | undefined {
+  const definition: unknown = Reflect.get(column, 'enum');
+  if (typeof definition !== 'function') return undefined;
+  const [name, values, schema]: unknown[] = ['enumName', 'enumValues', 'schema'].map((key) =>
+    Reflect.get(definition, key),
+  );
+  if (typeof name !== 'string' || !Array.isArray(values)) return undefined;
+  if (typeof schema !== 'string') return { schema: undefined, type: quoted(name), values };
+  return { schema, type: `${quoted(schema)}.${quoted(name)}`, values };
 }
 
 function textOf(value: SQL): string {
