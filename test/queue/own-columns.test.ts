@@ -39,6 +39,9 @@ const values = {
   tags: ['a', '10.5', 'null'],
   plan: 'paid' as const,
   words: new Set(['one', 'two']),
+  rules: { b: 1, a: ['x'] },
+  host: '10.0.0.1',
+  code: 'abc',
   traceId: 't',
 };
 
@@ -57,6 +60,9 @@ const nothing = {
   tags: null,
   plan: 'free',
   words: null,
+  rules: null,
+  host: null,
+  code: null,
   traceId: 'made by the app',
 };
 
@@ -201,6 +207,8 @@ describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
     expect(await listed({ tenantId: 'b', job: send })).toEqual([b.id]);
     expect(await listed({ endsAt: values.endsAt })).toEqual([c.id, a.id]);
     expect(await listed({ endsAt: null })).toEqual([b.id]);
+    expect(await listed({ rules: { a: ['x'], b: 1 }, host: values.host })).toEqual([a.id]);
+    expect(await queue.redrive(db, { state: 'cancelled', rules: {} })).toMatchObject({ redriven: 0 });
     expect(await listed({ tenantId: values.tenantId, plan: 'paid', cents: values.cents })).toEqual([a.id]);
     expect(await listed({ tenantId: 'nobody' })).toEqual([]);
     expect(await listed({ tenantId: undefined })).toEqual([c.id, b.id, a.id]);
@@ -230,8 +238,8 @@ describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
     expect(await states()).toEqual(['due', 'due', 'cancelled']);
   });
 
-  test('that are too long are refused, not cut off', async () => {
-    const long = { tenantId: 'a', region: 'much too long' };
+  test.each(['region', 'code'])('that are too long are refused, not cut off: %s', async (column) => {
+    const long = { tenantId: 'a', [column]: 'much too long' };
     await expect(queue.enqueue(db, send, { to: 'a' }, long)).rejects.toThrow();
     expect(await liveRows()).toEqual([]);
   });

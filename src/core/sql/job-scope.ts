@@ -24,5 +24,8 @@ export function inScope({ queues, own }: JobScope, alias: 'j' | 'r'): SQL[] {
 /** That an own column has a value. */
 export function hasOwn({ column, text }: OwnWanted, alias: 'j' | 'r'): SQL {
   const name = sql.raw(`${alias}.${column.name}`);
-  return text === null ? sql`${name} is null` : sql`${name} = ${ownValue(column, sql`${text}::text`)}`;
+  if (text === null) return sql`${name} is null`;
+  const value = ownValue(column, sql`${text}::text`);
+  // Postgres does not compare values of the type json.
+  return column.castTo === 'json' ? sql`${name}::jsonb = ${value}::jsonb` : sql`${name} = ${value}`;
 }

@@ -19,12 +19,19 @@ export function ownNames(own: readonly OwnColumn[], alias = ''): SQL {
 /** `, j."tenant_id"::text as own_0` for each column, as {@link ownRecord} reads it. */
 export function selectOwn(own: readonly OwnColumn[], alias: 'j' | 'r'): SQL {
   return sql.join(
-    own.map(({ name, values }, index) => {
+    own.map(({ name, values, castTo }, index) => {
       const column = `${alias}.${name}`;
-      const value = values === 'date' ? epochMs(column) : sql.raw(`${column}::text`);
+      const value = values === 'date' ? epochMs(column) : sql.raw(textIn(column, castTo));
       return sql`, ${value} as ${sql.raw(`own_${index}`)}`;
     }),
   );
+}
+
+/** The text that Postgres writes for a column. A cast adds the length of the network to an address of a host. */
+function textIn(column: string, type: string): string {
+  return type === 'inet'
+    ? `case when ${column} is not null then format('%s', ${column}) end`
+    : `${column}::text`;
 }
 
 /** The own columns of a row, as Drizzle would return them. */

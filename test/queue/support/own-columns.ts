@@ -5,7 +5,9 @@ import {
   customType,
   date,
   doublePrecision,
+  inet,
   integer,
+  json,
   jsonb,
   numeric,
   pgEnum,
@@ -25,6 +27,11 @@ const wordSet = customType<{ data: ReadonlySet<string>; driverData: string }>({
   fromDriver: (words) => new Set(words.split(' ')),
 });
 
+/** As SQL itself calls a varchar. */
+const shortText = customType<{ data: string; driverData: string }>({
+  dataType: () => 'character varying(3)',
+});
+
 /** One own column of each sort. */
 export const ownColumns = {
   tenantId: text('tenant_id').notNull(),
@@ -42,6 +49,9 @@ export const ownColumns = {
   tags: jsonb('tags').$type<readonly string[]>(),
   plan: plan('plan').default('free'),
   words: wordSet('words'),
+  rules: json('rules').$type<object>(),
+  host: inet('host'),
+  code: shortText('code'),
   traceId: text('Trace "id"').$defaultFn(() => 'made by the app'),
 };
 
@@ -56,6 +66,7 @@ export const addOwnColumns = [
       add column urgent bool not null default false, add column day date, add column starts_on date,
       add column ends_at timestamptz, add column wall_clock timestamp,
       add column ref uuid not null default gen_random_uuid(), add column tags jsonb,
-      add column plan "Plan" default 'free', add column words text, add column "Trace ""id""" text`,
+      add column plan "Plan" default 'free', add column words text, add column rules json,
+      add column host inet, add column code varchar(3), add column "Trace ""id""" text`,
   ),
 ].map((statement) => sql.raw(statement));

@@ -10,8 +10,8 @@ import {
   resultRecords,
   toJobRecord,
 } from '../../sql/job-record.ts';
-import type { JobScope } from '../../sql/job-scope.ts';
-import { type OwnWanted, ownValue } from '../../sql/own-values.ts';
+import { hasOwn, type JobScope } from '../../sql/job-scope.ts';
+import type { OwnWanted } from '../../sql/own-values.ts';
 import { isRetrying } from '../../sql/retrying.ts';
 import { type TimeRange, timeIsWithin } from '../../sql/time-range.ts';
 import { type JobSearch, jobFits } from './browse-jobs.ts';
@@ -74,7 +74,7 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
       payload === undefined ? undefined : sql`${column('payload')} @> ${payload}::text::jsonb`,
       ...timeIsWithin(column('created_at'), created),
       ...(table === 'r' ? timeIsWithin(column('finished_at'), finished) : []),
-      ...own.map((wanted) => is(column(wanted.column.name), wanted)),
+      ...own.map((wanted) => hasOwn(wanted, table)),
       search === undefined ? undefined : jobFits({ search, scope: EVERYTHING }, table),
     ].filter((condition) => condition !== undefined);
     const all = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
@@ -135,10 +135,6 @@ function searched(
       select i.id from (${sql.join(halves, sql` union all `)}) as i
       order by i.id desc offset ${searchLimit}::int8 limit 1`,
   };
-}
-
-function is(column: SQL, { column: own, text }: OwnWanted): SQL {
-  return text === null ? sql`${column} is null` : sql`${column} = ${ownValue(own, sql`${text}::text`)}`;
 }
 
 function isLive(state: JobState | 'retrying'): boolean {
