@@ -27,7 +27,7 @@ export function selectOwn(own: readonly OwnColumn[], alias: 'j' | 'r'): SQL {
   );
 }
 
-/** The text that Postgres writes for a column. A cast adds the length of the network to an address of a host. */
+/** The text that Postgres writes for a column. A cast adds `/32` to the address of a host. */
 function textIn(column: string, type: string): string {
   return type === 'inet'
     ? `case when ${column} is not null then format('%s', ${column}) end`

@@ -51,7 +51,10 @@ function columnText(column: Column): string {
   }${identity}${value === undefined ? '' : ` default ${defaultOf(column, value)}`}`;
 }
 
-/** An enum is quoted, as the statements of a queue do. An array's dimensions stand beside the type of its elements in drizzle-orm 1.0, and in it in 0.45. */
+/**
+ * An enum is quoted, as in the statements of a queue. An array's dimensions stand beside the type of its
+ * elements in drizzle-orm 1.0, and in it in 0.45.
+ */
 function typeOf(column: Column): string {
   const type = enumOf(column)?.type ?? column.getSQLType();
   const dimensions: unknown = Reflect.get(column, 'dimensions');

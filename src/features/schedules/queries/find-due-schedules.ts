@@ -23,7 +23,7 @@ export interface DueSchedule extends StoredTiming {
   readonly dueInMs: number;
   /** The database's time, in milliseconds since 1970. */
   readonly nowMs: number;
-  /** How much one of its jobs stores, as far as it is known: the bytes of the payload, compressed if it is. */
+  /** How many bytes one of its jobs takes: the payload as it is stored, perhaps compressed. */
   readonly jobBytes: number;
 }
 
