@@ -422,6 +422,7 @@ describe('drainIn refuses', () => {
       await expect(wrong({ max: 0 })).rejects.toThrow(
         'drainIn: max must be a whole number from 1 to 1000000',
       );
+      await expect(wrong({ until: new Date('9999-06-01') })).rejects.toThrow('drainIn: until must be');
       await expect(wrong({ until: new Date(Number.NaN) })).rejects.toThrow(
         'drainIn: until must be a valid Date',
       );

@@ -44,5 +44,6 @@ export async function millisecondsUntil(
   if (!(until instanceof Date)) return spanMs(what, until);
   checkDate(what, until);
   const [row] = await queryRows(db, tables, sql`select ${epochMs('statement_timestamp()')} as now_ms`);
-  return Math.max(until.getTime() - Number(row?.now_ms), 0);
+  // Postgres has no times as long before now as a date may be after it.
+  return checkDurationMs(what, Math.max(until.getTime() - Number(row?.now_ms), 0));
 }
