@@ -7,10 +7,9 @@
       where s.job_id = $4::int8 and s.queue = $5
         and case when s.kind = 'sleep' then coalesce(s.ended_at, s.until) else s.ended_at end <= first.at
         and s.name <> $6 and s.name <> 'undo' and s.name not like 'undo:%'
-        and not exists (
-          select from "queue_steps" as u
-          where u.job_id = s.job_id and u.queue = s.queue and u.name = 'undo:' || s.name
-        )
+        and (('undo:' || s.name) in (
+          select u.name from "queue_steps" as u where u.job_id = $7::int8 and u.queue = $8
+        )) is not true
         and (s.kind <> 'enqueue' or not exists (
           select from "queue_batches" as b where b.id = (s.output ->> 'batch')::int8 and b.ended_at is null
           union all
@@ -21,14 +20,14 @@
     copied as (
       insert into "queue_steps" (job_id, queue, name, kind, signal, output, error, attempts, fence, until,
         started_at, ended_at)
-      select $7::int8, k.queue, k.name, k.kind, k.signal, k.output, k.error, k.attempts, 0, k.until,
+      select $9::int8, k.queue, k.name, k.kind, k.signal, k.output, k.error, k.attempts, 0, k.until,
         k.started_at, k.ended_at
       from kept as k
       returning name
     ),
     received as (
       insert into "queue_mailboxes" (job_id, queue, name, sent, received)
-      select $8::int8, $9::text, k.signal,
+      select $10::int8, $11::text, k.signal,
         jsonb_agg(jsonb_build_object('id', k.name, 'value',
           case when k.kind = 'first' then k.output -> 'value' else k.output end) order by k.ended_at, k.name),
         count(*)::int4
@@ -37,13 +36,13 @@
     ),
     waited as (
       insert into "queue_waits" (batch_id, job_id, queue, policy)
-      select w.batch_id, $10::int8, w.queue, 'forked'
+      select w.batch_id, $12::int8, w.queue, 'forked'
       from "queue_waits" as w join "queue_batches" as b on b.id = w.batch_id
-      where w.job_id = $11::int8 and w.queue = $12 and w.policy in ('run', 'cancel', 'forked')
+      where w.job_id = $13::int8 and w.queue = $14 and w.policy in ('run', 'cancel', 'forked')
         and b.ended_at is not null
     ),
     marked as (
-      update "queue_jobs" as j set fence = j.fence + 1 where j.queue = $13 and j.id = $14::int8
+      update "queue_jobs" as j set fence = j.fence + 1 where j.queue = $15 and j.id = $16::int8
     )
     select exists (select from first) as known, (select count(*) from copied)::float8 as copied
 -- $1 = 42
@@ -52,11 +51,13 @@
 -- $4 = 42
 -- $5 = "mail"
 -- $6 = "mail"
--- $7 = 43
--- $8 = 43
--- $9 = "mail"
+-- $7 = 42
+-- $8 = "mail"
+-- $9 = 43
 -- $10 = 43
--- $11 = 42
--- $12 = "mail"
--- $13 = "mail"
--- $14 = 43
+-- $11 = "mail"
+-- $12 = 43
+-- $13 = 42
+-- $14 = "mail"
+-- $15 = "mail"
+-- $16 = 43

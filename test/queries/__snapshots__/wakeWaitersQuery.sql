@@ -24,24 +24,26 @@
           where w.policy in ('parent', 'detached')
             and (l.id is null or (not l.ended and l.waiting is not null))
         ) as open
-      from waits as w left join locked as l on l.id = w.batch_id
+      from waits as w full join locked as l on l.id = w.batch_id
       group by w.job_id
     ),
     free as materialized (
-      select j.id, j.blockers > 0 and i.unwanted as unwanted from judged as i
-      join "queue_jobs" as j on j.queue = $4 and j.id = i.id
-      where j.worker_id is null and j.blockers <> 0
+      select j.id, j.unwanted from (select * from judged order by id) as i
+      cross join lateral (
+        select j.id, j.blockers > 0 and i.unwanted as unwanted from "queue_jobs" as j
+        where j.queue = $4 and j.id = i.id and j.worker_id is null and j.blockers <> 0
         and j.run_at > statement_timestamp()
-        and case when j.blockers > 0 then i.unwanted or coalesce(i.before, true)
-          else i.at_once or -j.blockers > i.open end
-      order by j.id for no key update of j skip locked
+          and case when j.blockers > 0 then i.unwanted or coalesce(i.before, true)
+            else i.at_once or -j.blockers > i.open end
+        for no key update skip locked
+      ) as j
     ),
     woken as (
       update "queue_jobs" as j
       set blockers = 0, run_at = statement_timestamp(),
-        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $5)
-          else j.cancel_reason end
-      from free as i where j.queue = $6 and j.id = i.id
+        cancel_reason = case when (j.id in (select id from free where unwanted)) is true
+          then coalesce(j.cancel_reason, $5) else j.cancel_reason end
+      where j.queue = $6 and j.id = any(array(select id from free))
       returning j.queue, j.run_at, j.group_key
     )
     select (select count(*) from woken)::float8 as woken,

@@ -34,6 +34,9 @@ export async function wakeWaiters(db: Runner, tables: TablesOfBatches, wake: Wak
  * A batch that is locked elsewhere counts as open, and as one without failures. Of those that a job has
  * enqueued, one that ended long ago says nothing: the job waits rightly while as many are open as it waits
  * for. Where waits side by side need different numbers, that finds it only when a further one has ended.
+ *
+ * Each locked batch is one of those that are waited for. So a full join brings what a left one would, and is
+ * never a nested loop.
  */
 export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel }: WakeWaiters): SQL {
   const { queueJobs, queueBatches, queueWaits } = tables;
@@ -64,23 +67,25 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
           where w.policy in ('parent', 'detached')
             and (l.id is null or (not l.ended and l.waiting is not null))
         ) as open
-      from waits as w left join locked as l on l.id = w.batch_id
+      from waits as w full join locked as l on l.id = w.batch_id
       group by w.job_id
     ),
     free as materialized (
-      select j.id, j.blockers > 0 and i.unwanted as unwanted from judged as i
-      join ${queueJobs} as j on j.queue = ${queue} and j.id = i.id
-      where ${isParked}
-        and case when j.blockers > 0 then i.unwanted or coalesce(i.before, true)
-          else i.at_once or -j.blockers > i.open end
-      order by j.id for no key update of j skip locked
+      select j.id, j.unwanted from (select * from judged order by id) as i
+      cross join lateral (
+        select j.id, j.blockers > 0 and i.unwanted as unwanted from ${queueJobs} as j
+        where j.queue = ${queue} and j.id = i.id and ${isParked}
+          and case when j.blockers > 0 then i.unwanted or coalesce(i.before, true)
+            else i.at_once or -j.blockers > i.open end
+        for no key update skip locked
+      ) as j
     ),
     woken as (
       update ${queueJobs} as j
       set blockers = 0, run_at = statement_timestamp(),
-        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, ${FAILED_BEFORE})
-          else j.cancel_reason end
-      from free as i where j.queue = ${queue} and j.id = i.id
+        cancel_reason = case when (j.id in (select id from free where unwanted)) is true
+          then coalesce(j.cancel_reason, ${FAILED_BEFORE}) else j.cancel_reason end
+      where j.queue = ${queue} and j.id = any(array(select id from free))
       returning j.queue, j.run_at, j.group_key
     )${noted}
     select (select count(*) from woken)::float8 as woken${

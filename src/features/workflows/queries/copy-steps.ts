@@ -49,10 +49,9 @@ export function copyStepsQuery(tables: TablesOfWorkflows, { queue, id, from, to 
       where s.job_id = ${id}::int8 and s.queue = ${queue}
         and case when s.kind = 'sleep' then coalesce(s.ended_at, s.until) else s.ended_at end <= first.at
         and s.name <> ${from} and s.name <> 'undo' and s.name not like 'undo:%'
-        and not exists (
-          select from ${queueSteps} as u
-          where u.job_id = s.job_id and u.queue = s.queue and u.name = 'undo:' || s.name
-        )
+        and (('undo:' || s.name) in (
+          select u.name from ${queueSteps} as u where u.job_id = ${id}::int8 and u.queue = ${queue}
+        )) is not true
         and (s.kind <> 'enqueue' or not exists (
           select from ${queueBatches} as b where b.id = (s.output ->> 'batch')::int8 and b.ended_at is null
           union all
