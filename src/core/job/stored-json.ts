@@ -89,7 +89,7 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
     refuse('an invalid Date (it would be stored as null)', path);
   }
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
-    refuse('binary data is not JSON; send it as base64 text, or store it and send its key', path);
+    refuse('binary data is not JSON; send base64 text, or a key to it', path);
   }
   const json = hasToJson(value) ? value.toJSON(lastOf(path)) : value;
   return [Number, String, Boolean, BigInt].some((boxed) => json instanceof boxed) ? json?.valueOf() : json;
@@ -97,19 +97,13 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
 
 /** `JSON.stringify` writes `{}` for these, because their contents are not properties. */
 const EMPTY_AS_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error];
-/** So it does for these, which not every runtime has. */
-const ALSO_EMPTY = ['URLSearchParams', 'Headers', 'FormData', 'Blob', 'File', 'SharedArrayBuffer'];
 
 function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
   if (ancestors.has(value)) refuse('the value contains itself', path);
   if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
-  const name = Object.prototype.toString.call(value).slice('[object '.length, -1);
-  const empty = EMPTY_AS_JSON.find((type) => value instanceof type)?.name;
-  if (empty !== undefined || ALSO_EMPTY.includes(name)) {
-    refuse(
-      `a ${empty ?? name} would be stored as {}; send what it holds as an array or a plain object`,
-      path,
-    );
+  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
+  if (empty) {
+    refuse(`a ${empty.name} would be stored as {}; send an array or an object`, path);
   }
   ancestors.add(value);
   if (Array.isArray(value)) {

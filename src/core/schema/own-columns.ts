@@ -183,7 +183,7 @@ function valuesOf(column: Column): OwnValues | undefined {
 function castOf(column: Column): string {
   const type = column.getSQLType();
   // A cast to varchar(3) would truncate the text silently; an assignment refuses it.
-  if (/^(varchar|char|character|bpchar|national char|nchar)\b/i.test(type)) return 'text';
+  if (/^(var|bp)?char(acter)?\b/i.test(type)) return 'text';
   const { enum: definition } = column as { enum?: { readonly enumName: string; readonly schema?: string } };
   if (definition === undefined) return type;
   return [definition.schema, definition.enumName]

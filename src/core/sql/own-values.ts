@@ -21,17 +21,12 @@ export function selectOwn(own: readonly OwnColumn[], alias: 'j' | 'r'): SQL {
   return sql.join(
     own.map(({ name, values, castTo }, index) => {
       const column = `${alias}.${name}`;
-      const value = values === 'date' ? epochMs(column) : sql.raw(textIn(column, castTo));
+      // A cast adds the length of the network to the address of a host.
+      const text = castTo === 'inet' ? `abbrev(${column})` : `${column}::text`;
+      const value = values === 'date' ? epochMs(column) : sql.raw(text);
       return sql`, ${value} as ${sql.raw(`own_${index}`)}`;
     }),
   );
-}
-
-/** The text that Postgres writes for a column. A cast adds `/32` to the address of a host. */
-function textIn(column: string, type: string): string {
-  return type === 'inet'
-    ? `case when ${column} is not null then format('%s', ${column}) end`
-    : `${column}::text`;
 }
 
 /** The own columns of a row, as Drizzle would return them. */

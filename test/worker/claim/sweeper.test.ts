@@ -3,6 +3,7 @@ import { createQueue, createWorker, defineJob, drain, handle, unvalidated, type 
 import { queueResults } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -80,12 +81,20 @@ describe('a worker', () => {
 
   test('finds many jobs behind the floors, and does new ones meanwhile', async () => {
     const order: number[] = [];
-    await started([handle(work, ({ payload }) => void order.push(payload))]);
+    const enqueued = gate();
+    await started([
+      handle(work, ({ payload }) => {
+        order.push(payload);
+        // On a slow machine all would be done before the new one is there.
+        return order.length > 500 ? enqueued.opened : undefined;
+      }),
+    ]);
     await queue.enqueue(database.db, work, -1);
     await until(() => completed(1));
     await queue.enqueueMany(database.db, work, longDue(30_000));
     await until(() => order.length > 500);
     await queue.enqueue(database.db, work, -2);
+    enqueued.open();
     await until(() => completed(30_002));
     expect(new Set(order).size).toBe(30_002);
     expect(order.indexOf(-2)).toBeLessThan(30_001);
