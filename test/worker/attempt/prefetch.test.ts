@@ -5,6 +5,7 @@ import { queueJobs } from 'drizzle-queue/schema';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Patience } from '../../../src/core/worker/begin/patience.ts';
 import { Prefetch } from '../../../src/core/worker/begin/prefetch.ts';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -57,18 +58,21 @@ describe('Prefetch', () => {
     const prefetch = new Prefetch();
     const kinds = (...counts: [string, number][]) =>
       counts.flatMap(([kind, count]) => new Array<string>(count).fill(kind));
-    expect(prefetch.inTime(kinds(['slow', 100]), 1)).toBe(100);
+    expect(prefetch.inTime(kinds(['slow', 100]), 1, 0)).toBe(100);
     for (const ms of times(5, 1)) prefetch.note(ms, 'quick');
     prefetch.note(200, 'slow');
     // The third waits for 400 ms, the fourth for 600.
-    expect(prefetch.inTime(kinds(['slow', 100]), 1)).toBe(3);
-    expect(prefetch.inTime(kinds(['slow', 100]), 10)).toBe(26);
-    expect(prefetch.inTime(kinds(['quick', 400], ['slow', 1], ['quick', 100]), 1)).toBe(401);
-    expect(prefetch.inTime(kinds(['unknown', 50], ['slow', 100]), 1)).toBe(53);
+    expect(prefetch.inTime(kinds(['slow', 100]), 1, 0)).toBe(3);
+    expect(prefetch.inTime(kinds(['slow', 100]), 10, 0)).toBe(26);
+    expect(prefetch.inTime(kinds(['quick', 400], ['slow', 1], ['quick', 100]), 1, 0)).toBe(401);
+    expect(prefetch.inTime(kinds(['unknown', 50], ['slow', 100]), 1, 0)).toBe(53);
     // Where no slot is free yet, there will be one.
-    expect(prefetch.inTime(kinds(['slow', 100]), 0)).toBe(3);
+    expect(prefetch.inTime(kinds(['slow', 100]), 0, 0)).toBe(3);
+    // Of those for which a slot is free, none waits for another.
+    expect(prefetch.inTime(kinds(['slow', 100]), 100, 100)).toBe(100);
+    expect(prefetch.inTime(kinds(['slow', 100]), 1, 10)).toBe(13);
     prefetch.distrust();
-    expect(prefetch.inTime(kinds(['slow', 100]), 1)).toBe(3);
+    expect(prefetch.inTime(kinds(['slow', 100]), 1, 0)).toBe(3);
   });
 
   test('expects as many jobs of a slow kind as claims have lately brought, however seldom one ends', () => {
@@ -197,6 +201,40 @@ describe('a worker that has claimed jobs of a kind that it knows to be slow', ()
     for (const finish of gates) finish();
     await database.client`delete from queue_jobs where worker_id is null`;
     await until(isEmpty);
+    await worker.stop();
+  });
+});
+
+describe('a worker with more slots than begin in one turn', () => {
+  const database = useTestDatabase();
+  const queue = createQueue();
+  const slow = defineJob('slow', {});
+
+  test('gives back none of the jobs that have a slot, however slow it knows them to be', async () => {
+    const { db } = database;
+    const end = gate();
+    let began = 0;
+    const worker = createWorker(db, {
+      queue,
+      queues: { default: { concurrency: 600 } },
+      handlers: [handle(slow, () => (++began === 1 ? sleep(700) : end.opened))],
+    });
+    let claimed = 0;
+    worker.on('claimed', ({ count }) => {
+      claimed += count;
+    });
+    await worker.start();
+    await queue.enqueue(db, slow);
+    await until(async () => (await db.$count(queueJobs)) === 0);
+    await queue.enqueueMany(
+      db,
+      slow,
+      Array.from({ length: 600 }, () => ({})),
+    );
+    await until(() => began === 601);
+    expect(claimed).toBe(601);
+    end.open();
+    await until(async () => (await db.$count(queueJobs)) === 0);
     await worker.stop();
   });
 });

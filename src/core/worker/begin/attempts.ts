@@ -282,13 +282,11 @@ export class Attempts {
 
   /** Gives back at once what will not begin in time: other workers may have free slots. */
   #giveBackLate(): void {
-    const { unhindered } = this.#waiting;
-    const kinds = unhindered.map(({ job }) => job.kind);
-    const inTime = this.#prefetch.inTime(kinds, this.#demand.slots);
-    if (inTime === kinds.length) return;
-    const late = this.#waiting.take(unhindered.slice(inTime));
-    if (late.length > 0) this.#prefetch.distrust();
-    this.#giveBack(late);
+    const { late } = this.#demand;
+    if (late.length === 0) return;
+    const taken = this.#waiting.take(late);
+    if (taken.length > 0) this.#prefetch.distrust();
+    this.#giveBack(taken);
   }
 
   /** Gives back what has waited since then, with all that is behind it. */

@@ -35,7 +35,7 @@ export class Demand {
   get size(): number {
     const { prefetch, beginnings, batches, endings, waiting, gate } = this.#options;
     if (endings.size >= MAX_UNSETTLED || beginnings.isFailing) return 0;
-    const { slots } = this;
+    const slots = this.#slots;
     const ahead = prefetch.size(slots, batches.jobsPerSlot);
     const here = waiting.unhindered.length;
     // Refilled when half empty, so that a claim is worth its round trip.
@@ -56,7 +56,15 @@ export class Demand {
     const { beginnings, batches, waiting, running } = this.#options;
     // Jobs of a batch handler begin when they have gathered.
     if (batches.serves) return 0;
-    return beginnings.ofClaim(waiting.ahead, running, this.slots, this.soon);
+    return beginnings.ofClaim(waiting.ahead, running, this.#slots, this.soon);
+  }
+
+  /** Those that wait and will not begin in time, by what is known of their kinds. */
+  get late(): readonly Attempt[] {
+    const { unhindered } = this.#options.waiting;
+    const kinds = unhindered.map(({ job }) => job.kind);
+    const slots = this.#slots;
+    return unhindered.slice(this.#options.prefetch.inTime(kinds, slots, this.#freeOf(slots)));
   }
 
   /** How many slots of the process are free. */
@@ -66,11 +74,11 @@ export class Demand {
 
   /** How many of those that wait, or are claimed now, will be called soon. */
   get soon(): number {
-    return this.#options.prefetch.soon(this.slots, this.#freeOf(this.slots));
+    return this.#options.prefetch.soon(this.#slots, this.#freeOf(this.#slots));
   }
 
   /** For how many handlers there may soon be room. */
-  get slots(): number {
+  get #slots(): number {
     return this.#options.gate?.slots ?? this.#options.concurrency;
   }
 

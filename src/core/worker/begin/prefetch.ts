@@ -72,11 +72,12 @@ export class Prefetch {
 
   /**
    * How many jobs of these kinds, which wait in this order, will begin in time by what is known of each kind.
-   * One of which no attempt has ended holds up none.
+   * One of which no attempt has ended holds up none. The first have the free slots, of this turn or a later.
    */
-  inTime(kinds: readonly string[], concurrency: number): number {
-    let leftMs = MAX_WAIT_MS * Math.max(concurrency, 1);
+  inTime(kinds: readonly string[], slots: number, free: number): number {
+    let leftMs = MAX_WAIT_MS * Math.max(slots, 1);
     for (const [at, kind] of kinds.entries()) {
+      if (at < free) continue;
       if (leftMs < 0) return at;
       leftMs -= this.#kinds.get(kind)?.durations.meanMs ?? 0;
     }
