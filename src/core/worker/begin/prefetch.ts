@@ -48,7 +48,7 @@ export class Prefetch {
   readonly #kinds = new Map<string, Kind>();
   /** How many of the last hundred claimed jobs are known. */
   #claimed = 0;
-  /** How long one of them takes: one of a slow kind is rare among those that end, and keeps a slot. */
+  /** How long one of them takes on average: slow ones are rare among the attempts that end. */
   #claimedMs = 0;
   #recentBytes = 0;
   /** The most that begin in time: handlers may be over at once, and the process short of a processor. */
@@ -72,7 +72,7 @@ export class Prefetch {
 
   /**
    * How many jobs of these kinds, which wait in this order, will begin in time by what is known of each kind.
-   * One of which no attempt has ended holds up none. The first have the free slots, of this turn or a later.
+   * A kind of which no attempt has ended holds up none. The first jobs take the free slots, and wait for none.
    */
   inTime(kinds: readonly string[], slots: number, free: number): number {
     let leftMs = MAX_WAIT_MS * Math.max(slots, 1);

@@ -24,7 +24,7 @@ export interface LimitLook extends LeaseShare {
  * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Only the worker
  * itself changes its leases, so `has` is right unless one of its statements is under way.
  *
- * @param workerId `null` for all workers alone: then `has` is 0
+ * @param workerId `null` where only the totals matter: then `has` is 0
  */
 export async function findLeases(
   db: Executor | Runner,
