@@ -41,6 +41,7 @@ export {
   type Runner,
   sqlStateOf,
 } from './core/sql/executor.ts';
+export { transact } from './core/sql/transact.ts';
 export { unlessMissing } from './core/sql/unless-missing.ts';
 export { withinTime } from './core/sql/within-time.ts';
 

@@ -1,6 +1,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { backendPidQuery } from '../queries/presence/backend-pid.ts';
 import type { Executor } from '../sql/executor.ts';
+import { type Returnable, type TakenClient, take } from '../sql/pooled-client.ts';
 
 /** One statement: which of the driver's connections ran it, and on which process of the server. */
 export interface Observation {
@@ -108,7 +109,7 @@ async function observePostgresJs(
 /** What is used of a pool of node-postgres. */
 interface PgPool {
   readonly options?: { readonly max?: number };
-  connect(): Promise<PooledClient>;
+  connect(): Promise<PgClient & Returnable>;
 }
 
 interface PgClient {
@@ -116,16 +117,12 @@ interface PgClient {
   query(text: string): Promise<{ readonly rows: readonly { pid?: unknown }[] }>;
 }
 
-interface PooledClient extends PgClient {
-  release(): void;
-  on(event: 'error', listener: () => void): unknown;
-  removeListener(event: 'error', listener: () => void): unknown;
-}
+type Taken = TakenClient<PgClient & Returnable>;
 
 /** A pool gives the client that was used last, so one is kept while another is asked. */
 async function observePool(pool: PgPool, see: (observation: Observation) => boolean): Promise<void> {
   const first = await take(pool);
-  let second: TakenClient | undefined;
+  let second: Taken | undefined;
   try {
     if (!see(await observeClient(first.client))) return;
     if ((pool.options?.max ?? 0) > 1) second = await takeWithin(pool, SECOND_MS);
@@ -154,27 +151,8 @@ function observation(connection: unknown, told: unknown, [row]: readonly { pid?:
   return { connection, told, pid: Number(row.pid) };
 }
 
-interface TakenClient {
-  readonly client: PgClient;
-  release(): void;
-}
-
-async function take(pool: PgPool): Promise<TakenClient> {
-  const client = await pool.connect();
-  const ignore = () => undefined;
-  // Outside a pool, a client without a listener for its errors ends the process with the first.
-  client.on('error', ignore);
-  return {
-    client,
-    release() {
-      client.removeListener('error', ignore);
-      client.release();
-    },
-  };
-}
-
 /** `undefined` where none comes in time: the holder of the last client may be waiting for ours. */
-async function takeWithin(pool: PgPool, ms: number): Promise<TakenClient | undefined> {
+async function takeWithin(pool: PgPool, ms: number): Promise<Taken | undefined> {
   const taking = take(pool);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {

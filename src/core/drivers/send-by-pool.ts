@@ -1,31 +1,15 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
+import {
+  isPool,
+  type PgPool,
+  type PgQuery,
+  type PooledClient,
+  type ReadValue,
+  type TakenClient,
+  take,
+} from '../sql/pooled-client.ts';
 import { resolvesWithin } from '../time/resolves-within.ts';
 import type { Sender, SentStatement } from './sent-statement.ts';
-
-/** What is used of a pool of node-postgres, and of drivers modelled on it. */
-interface PgPool {
-  readonly idleCount: number;
-  connect(): Promise<PooledClient>;
-}
-
-interface PooledClient {
-  query(text: string): Promise<unknown>;
-  query(query: PgQuery): Promise<unknown>;
-  /** How the app has the values of a type read. */
-  getTypeParser(type: number, format?: string): ReadValue;
-  /** @param error with one, the connection is closed instead of being given back */
-  release(error?: Error): void;
-  on(event: 'error', listener: () => void): unknown;
-  removeListener(event: 'error', listener: () => void): unknown;
-}
-
-type ReadValue = (value: string) => unknown;
-
-interface PgQuery {
-  readonly text: string;
-  readonly values: readonly unknown[];
-  readonly types: { getTypeParser(type: number, format?: string): ReadValue };
-}
 
 /**
  * The types that Drizzle reads by itself, from their text: `timestamptz`, `timestamp`, `date`, `interval`,
@@ -99,30 +83,6 @@ function asDrizzleSends(client: PooledClient, text: string, values: readonly unk
   return { text, values, types: { getTypeParser } };
 }
 
-interface TakenClient {
-  readonly client: PooledClient;
-  /** Only the first call counts. */
-  release(error?: unknown): void;
-}
-
-async function take(pool: PgPool): Promise<TakenClient> {
-  const client = await pool.connect();
-  const ignore = () => undefined;
-  // Outside the pool, a client without a listener for its errors ends the process with the first.
-  client.on('error', ignore);
-  let released = false;
-  return {
-    client,
-    release(error) {
-      if (released) return;
-      released = true;
-      client.release(error === undefined ? undefined : asError(error));
-      // A client that is being closed may still say why.
-      if (error === undefined) client.removeListener('error', ignore);
-    },
-  };
-}
-
 /** Asks a connection of the pool, and closes it if it stays silent. One that is refused or breaks is not. */
 async function isSilent(pool: PgPool): Promise<boolean> {
   const taken = await take(pool).catch(() => undefined);
@@ -135,15 +95,4 @@ async function isSilent(pool: PgPool): Promise<boolean> {
     taken.release(error);
     return false;
   }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
-}
-
-/** A pool names the class of its clients, and counts those that are idle. */
-function isPool(client: unknown): client is PgPool {
-  if (typeof client !== 'object' || client === null) return false;
-  const { connect, Client, idleCount } = client as Readonly<Record<string, unknown>>;
-  return typeof connect === 'function' && typeof Client === 'function' && typeof idleCount === 'number';
 }

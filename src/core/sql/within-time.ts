@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import { type Database, type Executor, queryRows, sqlStateOf } from './executor.ts';
+import { transact } from './transact.ts';
 
 /** What `withinTime` runs its statements in. */
 export interface TimedRunner {
@@ -50,7 +51,7 @@ export async function withinTime<T>(
   withoutLimit = true,
 ): Promise<T | undefined> {
   try {
-    return await db.transaction(async (tx) => {
+    return await transact(db, async (tx) => {
       const [row] = await queryRows(tx, tables, limitTimeQuery(ms));
       const answer = await run({ runner: tx, startedAt: dateOf(row?.started) });
       if ('rollback' in db) {

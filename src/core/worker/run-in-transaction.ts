@@ -18,6 +18,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { Holder } from '../sql/fence.ts';
+import { transact } from '../sql/transact.ts';
 import { isAboutAccess, isAboutLocks, isAboutTheServer, isCancelled } from './base/refusal.ts';
 import type { ContextFeature } from './context-feature.ts';
 import { Attempt, type AttemptEnvironment } from './run/attempt.ts';
@@ -71,7 +72,7 @@ export async function runInTransaction(
   const added = (workflows as ContextFeature | undefined)?.forTransaction();
   let ran: Attempt | undefined;
   try {
-    return await db.transaction(async (tx) => {
+    return await transact(db, async (tx) => {
       const job = await claim(tx);
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
@@ -187,7 +188,7 @@ async function writeAnew(
   attempt: Attempt,
   outcome: Outcome,
 ): Promise<void> {
-  await db.transaction(async (tx) => {
+  await transact(db, async (tx) => {
     if (!(await reclaimJob(tx, tables, attempt.job))) return;
     const transition = transitionOf(attempt, outcome);
     await write(tx, tables, attempt, transition);

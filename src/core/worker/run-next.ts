@@ -4,6 +4,7 @@ import { shown } from '../job/shown.ts';
 import { type Claim, claimJobs } from '../queries/claim/claim-jobs.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { checkExecutor, type Database, NO_DATABASE } from '../sql/executor.ts';
+import { transact } from '../sql/transact.ts';
 import { NextClaims } from './claim/next-claims.ts';
 import { checkRunOptions, type RunOptions } from './options.ts';
 import type { Handler, TransactionOf } from './run/handler.ts';
@@ -74,7 +75,7 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   if (ran !== undefined) return ran;
   // As above.
   const workflows = options.queue.workflows as ContextFeature | undefined;
-  const isMore = await (workflows && db.transaction((tx) => workflows.moveOnIn(tx)));
+  const isMore = await (workflows && transact(db, (tx) => workflows.moveOnIn(tx)));
   return isMore === true ? await runNextIn(db, options.queue, byKind, queues, id) : undefined;
 }
 

@@ -6,6 +6,7 @@ import {
   notifyWorkers,
   sleep,
   sqlStateOf,
+  transact,
 } from '../../internal.ts';
 import { type ImportCall, madeOf, withoutDuplicates } from './import-from-table.ts';
 import { type ImportReport, type LeftJob, Tally } from './import-report.ts';
@@ -178,7 +179,7 @@ class RedisImport {
     const given = [...left, ...made.flatMap((job) => this.#unfit(job) ?? [])];
     if (fit.length === 0) return given;
     const fitIds = fit.map(({ read }) => read.id);
-    const rows = await this.db.transaction(async (tx) => {
+    const rows = await transact(this.db, async (tx) => {
       const marked = fit.map((job) => this.#marked(job));
       const { inserted, duplicates } = await insertImportedJobs(tx, this.call.settings, marked).catch(
         async (error) => {

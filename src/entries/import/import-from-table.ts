@@ -1,5 +1,5 @@
 import { type Database, type Executor, QueueError } from '../../index.ts';
-import { describeThrown, type EnqueueSettings, faultPoint, sqlStateOf } from '../../internal.ts';
+import { describeThrown, type EnqueueSettings, faultPoint, sqlStateOf, transact } from '../../internal.ts';
 import type { ReadJob } from './foreign-job.ts';
 import { type ImportReport, type LeftJob, Tally } from './import-report.ts';
 import { findDuplicates, insertImportedJobs, keyOf, leftAsDuplicate } from './insert-imported-jobs.ts';
@@ -51,7 +51,7 @@ export async function importFromTable(
       ? lookAtBatch(db, source, places, call, seen)
       : isOne
         ? moveBatch(db, source, places, call)
-        : db.transaction((tx) => moveBatch(tx, source, places, call)));
+        : transact(db, (tx) => moveBatch(tx, source, places, call)));
     for (const job of batch.imported) tally.addImported(job);
     for (const job of batch.left) tally.addLeft(job);
     onProgress?.({ imported: tally.imported, left: tally.left });

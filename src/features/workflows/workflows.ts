@@ -21,6 +21,7 @@ import { faultPoint } from '../../core/sql/fault-point.ts';
 import type { JobLine } from '../../core/sql/job-line.ts';
 import type { JobScope } from '../../core/sql/job-scope.ts';
 import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
+import { transact } from '../../core/sql/transact.ts';
 import { Retries } from '../../core/time/retries.ts';
 import type { ContextFeature, ContextInWorker } from '../../core/worker/context-feature.ts';
 import type { HostWorker } from '../../core/worker/host-worker.ts';
@@ -425,7 +426,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const given = { job: last, entry: entry as never };
     const run = (tx: Executor) => enqueueBatch(tx, tables, this.#queue, job, entries, given);
     // A savepoint in a transaction, which may go on when a later one of the entries is refused.
-    return 'transaction' in db ? await db.transaction(run) : await run(db);
+    return 'transaction' in db ? await transact(db, run) : await run(db);
   }
 
   /** How far a flow or a batch is; `undefined` where there is none, or no longer. */
@@ -625,5 +626,5 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
 /** The mailbox and the job must change together. */
 async function inOneTransaction<T>(db: Database | Executor, run: (tx: Executor) => Promise<T>): Promise<T> {
   const isTransaction = typeof Reflect.get(db, 'rollback') === 'function';
-  return isTransaction || !('transaction' in db) ? await run(db) : await db.transaction(run);
+  return isTransaction || !('transaction' in db) ? await run(db) : await transact(db, run);
 }

@@ -4,6 +4,7 @@ import { type Database, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
 import { handOver } from '../../sql/hold-end.ts';
 import { isFree } from '../../sql/is-free.ts';
+import { transact } from '../../sql/transact.ts';
 import { hasNoTransactions } from '../../sql/within-time.ts';
 
 export interface TrialClaim {
@@ -23,7 +24,7 @@ class Undo extends Error {}
  */
 export async function tryClaim(db: Database, tables: QueueTables, claim: TrialClaim): Promise<unknown> {
   try {
-    await db.transaction(async (tx) => {
+    await transact(db, async (tx) => {
       // What a constraint trigger would refuse at the commit, it refuses here.
       await tx.execute(sql`set constraints all immediate`);
       await queryRows(tx, tables, tryClaimQuery(tables, claim));

@@ -5,6 +5,7 @@ import type { NewJob } from '../../../core/job/new-job.ts';
 import { toStoredJson } from '../../../core/job/stored-json.ts';
 import { type AsyncContext, asyncContext, nextTurn } from '../../../core/runtime.ts';
 import type { Transaction } from '../../../core/sql/executor.ts';
+import { transact } from '../../../core/sql/transact.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { LeaseLostError, NonRetryableError, QueueError } from '../../../errors.ts';
 import type { MemberEnd } from '../../batches/queries/find-ends.ts';
@@ -395,7 +396,7 @@ export class AttemptSteps {
     const startMs = performance.now();
     // One that has run before has been rolled back, or there is no job to record it for.
     const ranBefore = this.attempt.completeRan;
-    const stored = await this.attempt.environment.db.transaction(async (tx) => {
+    const stored = await transact(this.attempt.environment.db, async (tx) => {
       const output = await this.within(name, () => run(tx));
       if (this.attempt.completeRan && !ranBefore) throw completedIn(name);
       const step = this.toRecord(name, 'transaction', output, startMs);

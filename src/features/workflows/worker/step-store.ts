@@ -7,6 +7,7 @@ import { type Runner, sqlStateOf } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import type { Holder } from '../../../core/sql/fence.ts';
 import type { RowLocks } from '../../../core/sql/row-locks.ts';
+import { transact } from '../../../core/sql/transact.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
@@ -100,14 +101,14 @@ export function storeInWorker(
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     recordAndCancel: (step, batchIds) =>
       answered(() =>
-        attempt.environment.db.transaction((tx) => recordAndCancel(tx, tables, holder, step, batchIds)),
+        transact(attempt.environment.db, (tx) => recordAndCancel(tx, tables, holder, step, batchIds)),
       ),
     receive: (signal, unwanted = []) =>
       answered(async () => {
         const received =
           unwanted.length === 0
             ? await receiveSignal(db, tables, holder, signal, 'briefly')
-            : await attempt.environment.db.transaction((tx) =>
+            : await transact(attempt.environment.db, (tx) =>
                 receiveAndCancel(tx, tables, holder, signal, unwanted, 'briefly'),
               );
         await faultPoint('signal: received');
@@ -154,7 +155,7 @@ export function storeInTransaction(
     receive: (signal, unwanted = []) => receiveAndCancel(db, tables, holder, signal, unwanted, 'wait'),
     // In a savepoint: where the database refuses children, the handler may catch that, and go on.
     ...childrenOf(attempt, tables, queue, (children) =>
-      db.transaction((tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
+      transact(db, (tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
     ),
     waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
@@ -277,7 +278,7 @@ async function enqueueInTransaction(
   queue: QueueOfWorkflows,
   { step, jobs, entries, as, toStep }: ChildrenToEnqueue,
 ): Promise<EnqueuedChildren> {
-  return await environment.db.transaction(async (tx) => {
+  return await transact(environment.db, async (tx) => {
     const batch =
       as === 'members' ? batchOf(job, step) : Number((await openBatches(tx, tables, [jobs.length]))[0]);
     const members = jobs.map((one, at) => ({ job: { ...one, batch }, entry: entries[at] ?? {} }));

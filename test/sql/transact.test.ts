@@ -1,0 +1,74 @@
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { transact } from '../../src/core/sql/transact.ts';
+import { TcpProxy } from '../faults/tcp-proxy.ts';
+import { rowsOf } from '../integration/behaviours/behaviour.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+
+/** As an app has it that has read nothing of errors of connections. */
+function poolTo(url: string) {
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  pool.on('error', () => {});
+  onTestFinished(() => pool.end());
+  return { pool, db: drizzle({ client: pool }) };
+}
+
+test('a BEGIN whose connection breaks leaves the pool as large as it was', async () => {
+  const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+  onTestFinished(() => proxy.close());
+  const { pool, db } = poolTo(proxy.url(database.url));
+  let ran = 0;
+  const one = () =>
+    transact(db, async (tx) => {
+      ran++;
+      return rowsOf(await tx.execute(sql`select 1 as one`));
+    });
+  proxy.cuts = { statement: /begin/, share: 1, commitShare: 0, holdMs: 0 };
+  for (let cut = 0; cut < 3; cut++) await expect(one()).rejects.toThrow();
+  expect([proxy.lostAnswers, ran, pool.totalCount]).toEqual([3, 0, 0]);
+
+  proxy.cuts = undefined;
+  expect(await one()).toEqual([{ one: 1 }]);
+  expect([ran, pool.totalCount, pool.idleCount]).toEqual([1, 1, 1]);
+});
+
+test('a connection that breaks in a transaction rejects it, and does not end the process', async () => {
+  const { pool, db } = poolTo(database.url);
+  const broken = transact(db, async (tx) => {
+    const [{ pid }] = rowsOf(await tx.execute(sql`select pg_backend_pid() as pid`)) as [{ pid: number }];
+    const [client] = Reflect.get(pool, '_clients') as pg.Client[];
+    const ended = new Promise((resolve) => client?.once('end', resolve));
+    await database.client`select pg_terminate_backend(${pid})`;
+    await ended;
+    await tx.execute(sql`select 1`);
+  });
+  await expect(broken).rejects.toThrow();
+  expect(await transact(db, async () => 'again')).toBe('again');
+});
+
+test('a transaction commits, rolls back and has savepoints as without it, and leaves no listener behind', async () => {
+  const { pool, db } = poolTo(database.url);
+  const listeners = () => (Reflect.get(pool, '_clients') as pg.Client[])[0]?.listenerCount('error');
+  await db.execute(sql`create table notes (text text)`);
+  const before = listeners();
+  const write = (text: string) => sql`insert into notes values (${text})`;
+  await transact(db, async (tx) => {
+    await tx.execute(write('committed'));
+    const undone = transact(tx, async (savepoint) => {
+      await savepoint.execute(write('in a savepoint'));
+      throw new Error('undo');
+    });
+    await expect(undone).rejects.toThrow('undo');
+  });
+  const rolledBack = transact(db, async (tx) => {
+    await tx.execute(write('rolled back'));
+    throw new Error('roll back');
+  });
+  await expect(rolledBack).rejects.toThrow('roll back');
+  expect(rowsOf(await db.execute(sql`select text from notes`))).toEqual([{ text: 'committed' }]);
+  expect([pool.totalCount, pool.idleCount, listeners()]).toEqual([1, 1, before]);
+});
