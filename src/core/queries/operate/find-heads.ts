@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { allBands } from '../../sql/all-bands.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
 /** The job at the head of one priority of one queue, or of one group in it. */
@@ -27,36 +28,13 @@ export async function findHeads(db: Runner, tables: QueueTables, limit: number):
 }
 
 /**
- * Without `priority >= 0` and the like, which always hold, the planner does not use the indexes.
- *
  * @crossesQueues finds the queues, by an index that leads from one to the next
  * @insteadOnCitus countJobsQuery
  */
-export function findHeadsQuery({ queueJobs }: QueueTables, limit: number): SQL {
+export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
+  const { queueJobs } = tables;
   return sql`
-    with recursive band as (
-      (
-        select j.priority, j.queue from ${queueJobs} as j
-        where j.priority >= 0 and j.group_key is null
-        order by j.priority, j.queue limit 1
-      )
-      union all
-      select n.priority, n.queue from band as b cross join lateral (
-        select j.priority, j.queue from ${queueJobs} as j
-        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
-        order by j.priority, j.queue limit 1
-      ) as n
-    ),
-    grouped as (
-      (
-        select j.queue from ${queueJobs} as j where j.group_key is not null order by j.queue limit 1
-      )
-      union all
-      select n.queue from grouped as g cross join lateral (
-        select j.queue from ${queueJobs} as j
-        where j.group_key is not null and j.queue > g.queue order by j.queue limit 1
-      ) as n
-    ),
+    ${allBands(tables)},
     part as (
       (
         select j.queue, j.group_key, j.priority from ${queueJobs} as j

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { allBands } from '../../sql/all-bands.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
 
@@ -45,32 +46,11 @@ export async function findPassedOver(db: Runner, tables: QueueTables, limit: num
  * @crossesQueues finds the queues, by an index that leads from one to the next
  * @insteadOnCitus findPassedOverInShardsQuery
  */
-export function findPassedOverQuery({ queueJobs }: QueueTables, limit: number): SQL {
+export function findPassedOverQuery(tables: QueueTables, limit: number): SQL {
+  const { queueJobs } = tables;
   const inBand = sql.raw('j.priority = b.priority and j.queue = b.queue and j.group_key is null');
   return sql`
-    with recursive band as (
-      (
-        select j.priority, j.queue from ${queueJobs} as j
-        where j.priority >= 0 and j.group_key is null
-        order by j.priority, j.queue limit 1
-      )
-      union all
-      select n.priority, n.queue from band as b cross join lateral (
-        select j.priority, j.queue from ${queueJobs} as j
-        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
-        order by j.priority, j.queue limit 1
-      ) as n
-    ),
-    grouped as (
-      (
-        select j.queue from ${queueJobs} as j where j.group_key is not null order by j.queue limit 1
-      )
-      union all
-      select n.queue from grouped as g cross join lateral (
-        select j.queue from ${queueJobs} as j
-        where j.group_key is not null and j.queue > g.queue order by j.queue limit 1
-      ) as n
-    )
+    ${allBands(tables)}
     (
       select b.queue, p.parked, p.parked_id, h.id, h.kind, h.due_ms, n.overtaken, n.served
       from (select * from band limit ${limit}) as b
