@@ -144,6 +144,7 @@ async function expectLimits(books = audit): Promise<void> {
   for (const tenant of TENANTS) expect([tenant, mostAtOnce(tenants.get(tenant) ?? [])]).toEqual([tenant, 2]);
   const rated = (await books.starts('rated')).get('r') ?? [];
   expect(mostInWindow(rated, RATE.perMs)).toBe(RATE.limit);
+  expect(mostInWindow(await books.calls('rated', 'r'), RATE.perMs)).toBeLessThanOrEqual(RATE.limit);
 }
 
 const KILLS = size(2, 25);

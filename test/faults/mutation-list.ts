@@ -160,11 +160,33 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'src/features/limits/sql/jobs-of-groups.ts',
-        text: 'sql`coalesce(c.taken_cost, 0)`)} end as rate_used',
-        by: 'sql`0`)} end as rate_used',
+        text: 'sql`coalesce(c.taken_cost, 0)`)} end`',
+        by: 'sql`0`)} end`',
       },
     ],
     test: ['queries/claim-grouped-jobs', 'what claims before have started counts'],
+  },
+  {
+    name: 'a job of a group with a rate begins however late',
+    edits: [
+      {
+        file: 'src/core/worker/begin/too-late.ts',
+        text: 'performance.now() >= beginTime.untilMs',
+        by: 'performance.now() < 0',
+      },
+    ],
+    test: ['limits/rated-groups', 'declared, though the slot was taken'],
+  },
+  {
+    name: 'a job of a group with a rate counts as if it began with its claim',
+    edits: [
+      {
+        file: 'src/features/limits/sql/groups-in-turn.ts',
+        text: 'rateWindow(sql`l.rate_used`, ratePerMs, within)',
+        by: 'rateWindow(sql`l.rate_used`, ratePerMs, sql`0`)',
+      },
+    ],
+    test: ['limits/rated-groups', 'a job counts for as long as it may begin'],
   },
   {
     name: 'claims of groups do not look at those of the dead',

@@ -317,6 +317,7 @@ async function mostStarts(fromAt: number, untilAt = Number.POSITIVE_INFINITY) {
   return {
     paced: mostInWindow(within(await audit.calls('paced')), WINDOW_MS),
     rated: mostInWindow(within(claims), WINDOW_MS),
+    called: mostInWindow(within(await audit.calls('rated', 'r')), WINDOW_MS),
   };
 }
 
@@ -336,6 +337,7 @@ async function expectWindows(alone: readonly Alone[]): Promise<void> {
   const most = await mostStarts(0);
   expect(most.paced).toBeLessThanOrEqual(wide.paced);
   expect(most.rated).toBeLessThanOrEqual(wide.rated);
+  expect(most.called).toBeLessThanOrEqual(wide.rated);
   for (const { declared, fromAt, untilAt } of alone) {
     const { paced, rated } = await mostStarts(fromAt, untilAt);
     print(`starts in a window: ${paced} and ${rated}, of ${declared.paced} and ${declared.rated}`);

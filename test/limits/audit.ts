@@ -31,7 +31,7 @@ const us = (time: string) => `(extract(epoch from ${time}) * 1000000)::int8::tex
 
 /**
  * Triggers that record each claim of a job and each end of a worker, by the database's clock, in the transactions that make them: what
- * the rate of a group counts, and what excuses a job that begins again.
+ * the row of a group counts, and what excuses a job that begins again.
  */
 export class Audit {
   readonly #database: LedgerDatabase;
@@ -119,12 +119,12 @@ export class Audit {
     );
   }
 
-  /** The calls of a queue's handlers, in the order of time: what a rate of the queue counts. */
-  async calls(queue: string): Promise<Pick<Start, 'at' | 'cost'>[]> {
+  /** The calls of a queue's handlers, or of those for one group, in the order of time: what a rate counts. */
+  async calls(queue: string, group?: string): Promise<Pick<Start, 'at' | 'cost'>[]> {
     const rows = await this.#database.client.unsafe<{ at: number; cost: number }[]>(
       `select l.called_ms * 1000 as at, s.cost from ledger as l join starts as s on s.job_id = l.job_id and s.fence = l.fence
-       where l.queue = $1 order by 1`,
-      [queue],
+       where l.queue = $1 and l.group_key = coalesce($2, l.group_key) order by 1`,
+      [queue, group ?? null],
     );
     return [...rows];
   }

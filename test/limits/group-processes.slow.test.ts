@@ -283,6 +283,7 @@ describe(`${PROCESSES} processes that die, leave and sleep at random`, () => {
     expect([...starts.keys()].sort()).toEqual(['r0', 'r1']);
     for (const [group, ofGroup] of starts) {
       expect([group, mostInWindow(ofGroup, RATE.perMs)]).toEqual([group, RATE.limit]);
+      expect(mostInWindow(await audit.calls('rated', group), RATE.perMs)).toBeLessThanOrEqual(RATE.limit);
       // Not only at the beginning.
       expect(useOf(ofGroup, RATE)).toBeGreaterThan(0.5);
     }

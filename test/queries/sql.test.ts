@@ -137,6 +137,7 @@ test('the texts hold no literals but their own', () => {
       `'p'`,
       `'pg_control_system()'`,
       `'r'`,
+      `'rated'`,
       `'ready'`,
       `'running'`,
       `'scheduled'`,

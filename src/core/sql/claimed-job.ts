@@ -8,6 +8,14 @@ import { ownNames, ownRecord, selectOwn } from './own-values.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { membersIn } from './statement-context.ts';
 
+/** Until when the handler of a claimed job may be called. After that it was claimed for nothing. */
+export interface BeginTime {
+  /** By the monotonic clock of this process. */
+  readonly untilMs: number;
+  /** Called when it is over, and the job is put back. */
+  onMissed(): void;
+}
+
 /**
  * A job that this worker holds. The values of the app's own columns stand beside these.
  *
@@ -22,6 +30,8 @@ export class ClaimedJob {
   declare readonly group?: string;
   /** What it counts for in rates; only in a queue that has some. */
   declare readonly cost?: number;
+  /** Only of a group with a rate. */
+  declare readonly beginTime?: BeginTime;
   /** The batch of which it is a member; only in a queue with workflows, and only of a member. */
   declare readonly batchId?: number;
   /** For how many batches it waited; only in a queue with workflows, and only of a job that did. */

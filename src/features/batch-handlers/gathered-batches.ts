@@ -3,6 +3,7 @@ import { allowManyListeners, onNextTurn } from '../../core/runtime.ts';
 import type { Batches, BatchesOptions } from '../../core/worker/begin/batches.ts';
 import { REFUSED_MS } from '../../core/worker/begin/beginnings.ts';
 import { isAfterDeath, isLastAfterDeath, mostInBatch } from '../../core/worker/begin/precious-attempt.ts';
+import { missed } from '../../core/worker/begin/too-late.ts';
 import type { Attempt } from '../../core/worker/run/attempt.ts';
 import { executeJob } from '../../core/worker/run/execute-job.ts';
 import type { BatchHandler } from '../../core/worker/run/handler.ts';
@@ -193,6 +194,7 @@ export class GatheredBatches implements Batches {
     this.#putBack(attempts, locked);
     this.#putBack(attempts, refused, REFUSED_MS);
     if (!mayBegin() || performance.now() >= untilMs) this.#putBack(attempts, [...attempts]);
+    this.#putBack(attempts, missed(attempts));
     for (const attempt of attempts) this.#beginning.delete(attempt);
     // A handler that kills its worker at once does so before the next ones begin.
     if (this.#dangerous) onNextTurn(() => this.#noteCalled());

@@ -51,29 +51,12 @@
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept, h.standing, l.bounded_since,
+        l.rate_used as kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil($19::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil($20::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
-      left join lateral (
-        select u.* from (
-      select x.now, x.slot, e.used, e.oldest, e.kept
-      from (
-        select n.now, ceil(
-          (floor((n.now + 0) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
-        )::int8 as slot
-        from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
-      ) as x
-      cross join lateral (
-        select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
-          coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
-        from jsonb_each_text(l.rate_used) as e where e.key::int8 > x.now - l.rate_per_ms
-      ) as e
-    ) as u
-        where l.rate_per_ms is not null offset 0
-      ) as u on true
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
@@ -89,18 +72,17 @@
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, least(c.share, c.concurrency - c.held) as room, c.rate_limit - c.used as budget
+      select c.*, case when c.rate_limit is null then least(c.share, c.concurrency - c.held) else 0 end as room
       from counted as c where c.share > 0
     ),
     found as materialized (
-      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
-          over (partition by c.group_key order by j.n) > c.budget, false) as cut
+      select c.place, c.group_key, j.*
       from open as c cross join lateral (
         select f.*, row_number() over () as n from (
           select f.* from (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($23::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
+              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + 100 + 100
             )
             select h.id, h.at from head as h where h.due
             union all
@@ -108,12 +90,12 @@
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
               where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($26::text::jsonb))) is true
-              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 16
+              order by j.run_at, j.id limit greatest(c.room, 0) + 100 + 16
             ) as j
             where (
-              select count(*) >= greatest(least(c.room, c.budget), 0) + 100 + 100 and count(*) filter (where h.due) < 16 from head as h
+              select count(*) >= greatest(c.room, 0) + 100 + 100 and count(*) filter (where h.due) < 16 from head as h
             ) and j.id not in (select h.id from head as h where h.due)
-            limit greatest(least(c.room, c.budget), 0) + 100) as k
+            limit greatest(c.room, 0) + 100) as k
           cross join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
@@ -121,17 +103,17 @@
           where j.ctid = k.at and j.id = k.id and j.queue = $27 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($28::text::jsonb))) is true
             and j.worker_id is distinct from $29::int8
           for no key update skip locked) as f
-          limit greatest(least(c.room, c.budget), 0)
+          limit greatest(c.room, 0)
         ) as f
       ) as j
       where c.room > 0
     ),
     wanted as not materialized (
       select f.*, row_number() over (order by f.place, f.n) as rank
-      from found as f where not f.cut
+      from found as f
     ),
     within as materialized (
-      select id, place, group_key, weight, cost, rank from (
+      select id, place, group_key, weight, rank from (
         select w.*,
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w
@@ -147,16 +129,12 @@
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
           end as bounded_since,
-        case when c.rate_limit is null then c.kept
-          else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
-        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
+        c.kept as rate_used,
         case
           when c.held + c.taken >= c.concurrency
             then least(c.held_until, case
               when c.bounded_since < statement_timestamp() - 1000 * interval '1 millisecond' then 'infinity'
               else statement_timestamp() + 1000 * interval '1 millisecond' end)
-          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
-            then to_timestamp((coalesce(c.oldest, c.slot) + c.rate_per_ms) / 1000.0)
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
@@ -185,22 +163,15 @@
       from (
         select o.*, count(o.job_id) over jobs as taken,
           array_agg(o.job_id) filter (where o.job_id is not null) over jobs as taken_ids,
-          sum(o.weight) over jobs as taken_weight,
-          sum(o.cost) over jobs as taken_cost,
-          bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
+          sum(o.weight) over jobs as taken_weight
         from (
-          select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, standing, bounded_since, room, budget,
-            null as job_id, null as weight, null as cost, false as cut, false as spared
+          select place, at, group_key, turn, share_of, concurrency, rate_limit, kept, held, held_until,
+            standing, bounded_since, room, null as job_id, null as weight
           from open
           union all
-          select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, id, weight, cost, false, false
+          select place, null, null, null, null, null, null, null, null, null, null, null, null, id,
+            weight
           from within
-          union all
-          select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, null, null, cut, not cut
-          from found where cut or id is null or id not in (select id from within)
         ) as o
         window jobs as (partition by o.place)
       ) as c cross join ring as r
@@ -234,7 +205,8 @@
     from (select concat_ws(' ',
         case when exists (select from turning as t where t.ready_at = '-infinity')
           or (select count(*) from seen) > (select count(*) from turning) then 'more' end,
-        case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end) as signs) as one
+        case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end,
+        case when exists (select from open as o where o.rate_limit is not null) then 'rated' end) as signs) as one
     left join (within as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as payload_bytes, j.priority,

@@ -83,7 +83,9 @@
       select x.now, x.slot, e.used, e.oldest, e.kept
       from (
         select n.now, ceil(
-          (floor((n.now + 0) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
+          (floor((n.now + greatest(
+            l.rate_per_ms::float8 / 40, least(l.rate_per_ms::float8 / 8, $24::float8)
+          ) * $25::float8) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
         )::int8 as slot
         from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
@@ -98,37 +100,38 @@
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
-        from "queue_jobs" as j where j.queue = $24 and j.id = any(l.held)
+        from "queue_jobs" as j where j.queue = $26 and j.id = any(l.held)
       ) as h
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
         from "queue_holds" as h
-        where h.queue = $25 and h.group_key = l.group_key and h.until > statement_timestamp()
+        where h.queue = $27 and h.group_key = l.group_key and h.until > statement_timestamp()
           and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, case when c.held > 0 then 0 else least(c.share, $26::int8) end as room, c.rate_limit - c.used as budget
+      select c.*, case when c.held > 0 then 0 else least(c.share, $28::int8) end as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
     found as materialized (
-      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
+      select c.place, c.group_key, j.*, c.rate_per_ms, least(j.weight, c.rate_limit) as cost,
+        coalesce(sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
           over (partition by c.group_key order by j.n) > c.budget, false) as cut
       from open as c cross join lateral (
         select f.*, k.n from (
           select k.id, k.at, row_number() over () as n from (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+              where j.queue = $29 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 16
             ) as j
             where (
@@ -140,8 +143,8 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $29 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($30::text::jsonb))) is true
-            and j.worker_id is distinct from $31::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($32::text::jsonb))) is true
+            and j.worker_id is distinct from $33::int8
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -152,13 +155,13 @@
       from found as f where not f.cut
     ),
     within as materialized (
-      select id, place, group_key, weight, cost, rank from (
+      select id, place, group_key, weight, cost, rate_per_ms, rank from (
         select w.*,
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w
         where w.unbroken
       ) as w
-      where before is null or before < $32::int8
+      where before is null or before < $34::int8
       order by rank
     ),
     turning as materialized (
@@ -182,7 +185,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -191,11 +194,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -211,17 +214,17 @@
           sum(o.cost) over jobs as taken_cost,
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
-          select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, standing, bounded_since, room, budget,
-            null as job_id, null as weight, null as cost, false as cut, false as spared
+          select place, at, group_key, turn, share_of, concurrency, rate_limit, kept, held, held_until,
+            standing, bounded_since, room, null as job_id, null as weight, rate_per_ms, slot,
+            oldest, budget, null as cost, false as cut, false as spared
           from open
           union all
-          select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, id, weight, cost, false, false
+          select place, null, null, null, null, null, null, null, null, null, null, null, null, id,
+            weight, null, null, null, null, cost, false, false
           from within
           union all
-          select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, null, null, cut, not cut
+          select place, null, null, null, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, cut, not cut
           from found where cut or id is null or id not in (select id from within)
         ) as o
         window jobs as (partition by o.place)
@@ -230,7 +233,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
-      select $36::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
+      select $38::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
       from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
@@ -241,13 +244,13 @@
       where t.at is null and t.group_key not in (select group_key from made)
     ),
     taken as materialized (
-      select w.id, w.group_key, w.rank from within as w
+      select w.id, w.group_key, w.rank, w.rate_per_ms from within as w
       where w.group_key not in (select group_key from beaten)
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $37::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $38 and j.id = any(array(select id from taken))
+    set worker_id = $39::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $40 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -264,39 +267,39 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $39 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $41 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, admitted, due_at, group_keys)
-      select $40::text, true, h.due_at, h.later from heeded as h
+      select $42::text, true, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
       union all
-      select $41::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+      select $43::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and (g.queue = $42 and g.group_key = t.group_key) is true
+      where g.ctid = t.at and (g.queue = $44 and g.group_key = t.group_key) is true
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $43 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $45 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $44 and h.group_key = any(array(select group_key from over))
+      where h.queue = $46 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
-    select one.signs, w.rank, w.group_key, a.*
+    select one.signs, w.rank, w.group_key, w.rate_per_ms, a.*
     from (select concat_ws(' ',
         case when exists (select from turning as t where t.ready_at = '-infinity')
           or (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) then 'more' end,
         case when exists (
           select from "queue_notes" as n
-          where n.queue = $45 and n.admitted and n.due_at <= statement_timestamp()
+          where n.queue = $47 and n.admitted and n.due_at <= statement_timestamp()
             and n.id not in (select id from offered)
         ) then 'left' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end) as signs) as one
@@ -332,25 +335,27 @@
 -- $21 = "mail"
 -- $22 = 10
 -- $23 = 10
--- $24 = "mail"
--- $25 = "mail"
--- $26 = 100
+-- $24 = 0
+-- $25 = 0
+-- $26 = "mail"
 -- $27 = "mail"
--- $28 = "mail"
+-- $28 = 100
 -- $29 = "mail"
--- $30 = "[\"mail\"]"
--- $31 = 42
--- $32 = 8388608
--- $33 = "mail"
--- $34 = "mail"
+-- $30 = "mail"
+-- $31 = "mail"
+-- $32 = "[\"mail\"]"
+-- $33 = 42
+-- $34 = 8388608
 -- $35 = "mail"
 -- $36 = "mail"
--- $37 = 42
+-- $37 = "mail"
 -- $38 = "mail"
--- $39 = "mail"
+-- $39 = 42
 -- $40 = "mail"
 -- $41 = "mail"
 -- $42 = "mail"
 -- $43 = "mail"
 -- $44 = "mail"
 -- $45 = "mail"
+-- $46 = "mail"
+-- $47 = "mail"

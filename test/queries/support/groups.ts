@@ -15,6 +15,7 @@ import type { Serial } from '../../../src/features/limits/settings/limit-setting
 import type { ClaimLimits, GroupClaim } from '../../../src/features/limits/sql/group-claim.ts';
 import { withGrouping } from '../../../src/features/limits/sql/group-statements.ts';
 import type { GroupTables } from '../../../src/features/limits/sql/limit-tables.ts';
+import type { StartTimes } from '../../../src/features/limits/sql/start-time.ts';
 import type { Connection } from '../../support/test-database.ts';
 import { addJobs, clearTables, type GivenJob, tables } from './jobs.ts';
 
@@ -59,6 +60,13 @@ export async function addWorkers(client: Client, count = 1): Promise<number[]> {
 
 const NO_LIMITS: ClaimLimits = { run: undefined };
 
+/** Jobs of groups with a rate begin with their claim. */
+export const AT_ONCE: StartTimes = {
+  neededMs: 0,
+  stretch: 0,
+  beginTime: () => ({ untilMs: Number.POSITIVE_INFINITY, onMissed: () => undefined }),
+};
+
 export function groupClaimOf(
   workerId: number,
   { limits, ...claim }: Partial<Omit<GroupClaim, 'limits'>> & { readonly limits?: Partial<ClaimLimits> } = {},
@@ -69,6 +77,7 @@ export function groupClaimOf(
     limit: 10,
     newGroups: true,
     workerId,
+    starts: limits?.rate === undefined ? undefined : AT_ONCE,
     ...claim,
     limits: { ...NO_LIMITS, ...limits },
   };

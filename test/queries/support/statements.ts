@@ -229,6 +229,7 @@ import {
   queueWaits,
 } from '../../../src/features/workflows/schema/index.ts';
 import { hasBegun } from '../../../src/features/workflows/sql/begun-job.ts';
+import { AT_ONCE } from './groups.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -678,11 +679,13 @@ export function allStatements(
     'claimGroupedJobsQuery, by rates': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
       limits: { run: undefined, rate: { limit: 10, perMs: 1_000 } },
+      starts: AT_ONCE,
       withCosts: true,
     }),
     'claimGroupedJobsQuery, one after the other by rates': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
       limits: { run: 100, rate: { limit: 10, perMs: 1_000 } },
+      starts: AT_ONCE,
     }),
     noteFreedGroupsQuery: noteFreedGroupsQuery(grouped(), text),
     noteForgottenGroupsQuery: noteForgottenGroupsQuery(grouped(), text, text),

@@ -18,6 +18,7 @@ import type { Gate } from './gate.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { NO_RUNS, type Runs } from './runs.ts';
+import { isTooLate, missed } from './too-late.ts';
 import { Waiting } from './waiting.ts';
 
 /** What the attempts of one queue work with. */
@@ -250,6 +251,10 @@ export class Attempts {
       if (this.#batches.isBefore(attempt)) this.#batches.begin();
       else {
         if (attempt === undefined || !attempt.mayBegin) break;
+        if (isTooLate(attempt)) {
+          this.#giveBack(this.#waiting.take(missed(this.#waiting.ahead)));
+          continue;
+        }
         if (!this.#waiting.begin(attempt)) continue;
         isKnown &&= this.#beginnings.isProven(attempt.job.kind);
         ended = this.#begin(attempt) || ended;

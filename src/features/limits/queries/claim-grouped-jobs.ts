@@ -33,6 +33,8 @@ export interface GroupClaimResult {
   readonly left: boolean;
   /** Whether only so many jobs may be held of one of the groups that it has looked at. */
   readonly bounded: boolean;
+  /** Whether it has left a group because that has a rate. */
+  readonly rated: boolean;
 }
 
 /**
@@ -43,8 +45,9 @@ export interface GroupClaimResult {
  * many jobs of a group are held is counted in this statement's snapshot, by rows that only claims of this
  * group write. The guard (`turn` as the snapshot has it) leaves out a group that another statement has
  * changed since. An attempt that ends meanwhile still counts. Jobs whose worker is gone do not count, and are
- * due. What is used of a group's rate is read from its locked row. As in `claimJobs`, no job is given to two
- * claims.
+ * due. What is used of a group's rate is read from its locked row. A job counts for as long as it may begin,
+ * and a window more, so that no window sees more handlers begin than the rate allows. As in `claimJobs`, no
+ * job is given to two claims.
  *
  * A group that is new is inserted, and its jobs are taken only if that succeeds: a claim that makes the same
  * group at the same time is waited for, and leaves nothing to take unless it is rolled back. Such a group is
@@ -90,14 +93,23 @@ function signsOf([row]: readonly RawRow[]): ReadonlySet<string> {
   return new Set(String(row?.signs ?? '').split(' '));
 }
 
-function resultOf(tables: GroupTables, { queue }: GroupClaim, rows: RawRow[]): GroupClaimResult {
+function resultOf(tables: GroupTables, { queue, starts }: GroupClaim, rows: RawRow[]): GroupClaimResult {
   const taken = rows.filter(({ id }) => id !== null).sort((a, b) => Number(a.rank) - Number(b.rank));
-  const jobs = toClaimedJobs(tables.queueJobs, taken, queue).map((job, at) =>
-    Object.assign(job, { group: String(taken[at]?.group_key) }),
-  );
+  const jobs = toClaimedJobs(tables.queueJobs, taken, queue).map((job, at) => {
+    const { group_key, rate_per_ms: perMs } = taken[at] ?? {};
+    const group = String(group_key);
+    if (starts === undefined || perMs === null) return Object.assign(job, { group });
+    return Object.assign(job, { group, beginTime: starts.beginTime(Number(perMs)) });
+  });
   const told = signsOf(rows);
   forgetRows(rows);
-  return { jobs, more: told.has('more'), left: told.has('left'), bounded: told.has('bounded') };
+  return {
+    jobs,
+    more: told.has('more'),
+    left: told.has('left'),
+    bounded: told.has('bounded'),
+    rated: told.has('rated'),
+  };
 }
 
 const statements = new KeptStatements(claimStatement);
@@ -114,7 +126,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
 }
 
 function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
-  const { newGroups, beginning, withCosts, onlyIfSmall } = shape;
+  const { rated, newGroups, beginning, withCosts, onlyIfSmall } = shape;
   const queue = place('queue');
   const inSmall = onlyIfSmall ? sql` and ${isSmall}` : sql``;
   const taken = newGroups ? sql`taken` : sql`within`;
@@ -130,7 +142,7 @@ function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: Grou
     answer: {
       name: 'claimed',
       select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, queue, inSmall)}
-    select one.signs, w.rank, w.group_key, a.*
+    select one.signs, w.rank, w.group_key${rated ? sql`, w.rate_per_ms` : sql``}, a.*
     from (select ${signs(tables, shape, queue)} as signs) as one
     left join (${taken} as w full join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
     },
@@ -167,7 +179,7 @@ function writes(tables: GroupTables, queue: Value<string>, inSmall: SQL): SQL {
 /** What is told of the groups, as words in one column: each column more takes time for each job. */
 function signs(
   { queueNotes }: GroupTables,
-  { newGroups, onlyIfSmall }: GroupClaimShape,
+  { rated, newGroups, onlyIfSmall }: GroupClaimShape,
   queue: Value<string>,
 ): SQL {
   const sign = (word: string, when: SQL) => sql`,
@@ -181,10 +193,11 @@ function signs(
           where n.queue = ${queue} and n.admitted and n.due_at <= statement_timestamp()
             and n.id not in (select id from offered)
         )`;
+  const isRated = sql`exists (select from open as o where o.rate_limit is not null)`;
   return sql`concat_ws(' '${sign('more', more)}${newGroups ? sign('left', left) : sql``}${sign(
     'bounded',
     sql`exists (select from turning as t where t.bounded_since is not null)`,
-  )}${onlyIfSmall ? sign('small', isSmall) : sql``})`;
+  )}${rated ? sql`` : sign('rated', isRated)}${onlyIfSmall ? sign('small', isSmall) : sql``})`;
 }
 
 /** All that a claim may read as often as there are groups. */

@@ -1,6 +1,7 @@
 import { arrayText } from '../../../core/sql/fence.ts';
 import type { Place } from '../../../core/sql/kept-statement.ts';
 import type { LimitSettings } from '../settings/limit-settings.ts';
+import type { StartTimes } from './start-time.ts';
 
 /** The limits of a queue's groups, as the code declares them. */
 export interface ClaimLimits extends LimitSettings {
@@ -16,6 +17,11 @@ export interface GroupClaim {
   readonly limits: ClaimLimits;
   /** The most of some kinds among them. @default none */
   readonly rooms?: ReadonlyMap<string, number> | undefined;
+  /**
+   * How long after the claim jobs of groups with a rate may begin. Without it, it takes none of such groups.
+   * @default undefined
+   */
+  readonly starts?: StartTimes | undefined;
   /** Whether the jobs are returned with their costs. @default false */
   readonly withCosts?: boolean | undefined;
   /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
@@ -39,6 +45,8 @@ export interface GroupClaim {
 export interface GroupClaimShape {
   /** Whether the jobs of a group run one after the other. */
   readonly serial: boolean;
+  /** Whether it takes jobs of groups with a rate. */
+  readonly rated: boolean;
   /** Whether there is room for so many jobs of some kinds only. */
   readonly bounded: boolean;
   /** Whether it leaves jobs out by their ids. */
@@ -59,6 +67,9 @@ export interface GroupClaimValues {
   readonly concurrency: number | null;
   readonly rateLimit: number | null;
   readonly ratePerMs: number | null;
+  /** See `StartTimes`. */
+  readonly neededMs: number;
+  readonly stretch: number;
   readonly run: number | null;
   /** A JSON object, by kind. */
   readonly rooms: string;
@@ -73,6 +84,7 @@ export type GroupClaimPlace = Place<GroupClaimValues>;
 export function groupShapeOf({
   limits,
   rooms,
+  starts,
   without,
   newGroups,
   beginning,
@@ -81,6 +93,7 @@ export function groupShapeOf({
 }: GroupClaim): GroupClaimShape {
   return {
     serial: limits.run !== undefined,
+    rated: starts !== undefined,
     bounded: rooms !== undefined && rooms.size > 0,
     without: without !== undefined && without.length > 0,
     newGroups,
@@ -92,6 +105,7 @@ export function groupShapeOf({
 
 export function groupValuesOf(claim: GroupClaim): GroupClaimValues {
   const { queue, kinds, workerId, limit, limits, rooms = [], without = [], beginning, ringFirst } = claim;
+  const { neededMs = 0, stretch = 0 } = claim.starts ?? {};
   return {
     queue,
     kinds: JSON.stringify(kinds),
@@ -100,6 +114,8 @@ export function groupValuesOf(claim: GroupClaim): GroupClaimValues {
     concurrency: limits.concurrency ?? null,
     rateLimit: limits.rate?.limit ?? null,
     ratePerMs: limits.rate?.perMs ?? null,
+    neededMs,
+    stretch,
     run: limits.run ?? null,
     rooms: JSON.stringify(Object.fromEntries(rooms)),
     without: arrayText(without),

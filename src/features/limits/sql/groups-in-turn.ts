@@ -6,6 +6,7 @@ import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
 import { nextNotes } from './note-groups.ts';
 import { rateWindow } from './rate-used.ts';
+import { startWithin } from './start-time.ts';
 
 /**
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
@@ -15,12 +16,13 @@ import { rateWindow } from './rate-used.ts';
  * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
  * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
  * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. `kept`:
- * what is used of its rate; as it was where this claim knows of none, for a process that does. The first
- * always has a share of one at least: rounded to none, small claims would pass it over for ever.
+ * what is used of its rate; as it was where this claim knows of none, for a process that does. Where it takes
+ * no jobs of groups with a rate, these have no room. The first always has a share of one at least: rounded to
+ * none, small claims would pass it over for ever.
  */
 export function groupsInTurn(
   tables: GroupTables,
-  { serial, newGroups, onlyIfSmall }: GroupClaimShape,
+  { serial, rated, newGroups, onlyIfSmall }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
@@ -30,6 +32,16 @@ export function groupsInTurn(
   const anew = onlyIfSmall ? sql`` : sql` from ${planAnew()}`;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = sql`${limit}::int8 + 8`;
+  const ratePerMs = sql`l.rate_per_ms`;
+  const within = startWithin(ratePerMs, place('neededMs'), place('stretch'));
+  const used = sql`
+      left join lateral (
+        select u.* from ${rateWindow(sql`l.rate_used`, ratePerMs, within)} as u
+        where l.rate_per_ms is not null offset 0
+      ) as u on true`;
+  const room = serial
+    ? sql`case when c.held > 0 then 0 else least(c.share, ${place('run')}::int8) end`
+    : sql`least(c.share, c.concurrency - c.held)`;
   return sql`${
     newGroups
       ? sql`offered as materialized (${nextNotes(tables, { queue, admitted: true, most, and: inSmall })}
@@ -99,16 +111,16 @@ export function groupsInTurn(
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept, h.standing, l.bounded_since,
+        ${
+          rated
+            ? sql`u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept`
+            : sql`l.rate_used as kept`
+        }, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
-      from ruled as l
-      left join lateral (
-        select u.* from ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`, sql`0`)} as u
-        where l.rate_per_ms is not null offset 0
-      ) as u on true
+      from ruled as l${rated ? used : sql``}
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from ${queueWorkers} as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
@@ -125,10 +137,10 @@ export function groupsInTurn(
     ),
     open as materialized (
       select c.*, ${
-        serial
-          ? sql`case when c.held > 0 then 0 else least(c.share, ${place('run')}::int8) end`
-          : sql`least(c.share, c.concurrency - c.held)`
-      } as room, c.rate_limit - c.used as budget
+        rated
+          ? sql`${room} as room, c.rate_limit - c.used as budget`
+          : sql`case when c.rate_limit is null then ${room} else 0 end as room`
+      }
       from counted as c where c.share > 0
     )`;
 }

@@ -24,7 +24,7 @@ const UNNOTED_MS = 1_000;
  */
 export function jobsOfGroups(
   tables: GroupTables,
-  { serial, bounded, without, newGroups }: GroupClaimShape,
+  { serial, rated, bounded, without, newGroups }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
   const { queueJobs, queueGroups } = tables;
@@ -46,7 +46,7 @@ export function jobsOfGroups(
             }
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.
-  const most = sql`greatest(least(c.room, c.budget), 0)`;
+  const most = rated ? sql`greatest(least(c.room, c.budget), 0)` : sql`greatest(c.room, 0)`;
   // One after the other: none before the one that another transaction has locked, or that others serve.
   const takeInOrder = sql`
         select f.*, k.n from (
@@ -64,8 +64,11 @@ export function jobsOfGroups(
           over (partition by c.group_key order by j.n) > c.budget`;
   const unnoted = sql.raw(`${UNNOTED_MS} * interval '1 millisecond'`);
   const takes = bounded ? sql`f.id is not null and f.fits` : sql`f.id is not null`;
+  const ofRate = (columns: SQL) => (rated ? columns : sql``);
+  const notCut = ofRate(sql` where not f.cut`);
   return sql`found as materialized (
-      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(${cut}, false) as cut
+      select c.place, c.group_key, j.*${ofRate(sql`, c.rate_per_ms, least(j.weight, c.rate_limit) as cost,
+        coalesce(${cut}, false) as cut`)}
       from open as c cross join lateral (${serial ? takeInOrder : take}
       ) as j
       where c.room > 0
@@ -83,13 +86,13 @@ export function jobsOfGroups(
         select f.*, row_number() over (partition by f.kind order by f.place, f.n) <= coalesce(
             (${place('rooms')}::text::jsonb ->> f.kind)::int8, ${place('limit')}::int8
           ) as fits
-        from found as f where not f.cut
+        from found as f${notCut}
       ) as f${serial ? sql`` : sql` where f.fits`}`
-          : sql`found as f where not f.cut`
+          : sql`found as f${notCut}`
       }
     ),
     within as materialized (
-      select id, place, group_key, weight, cost, rank from (
+      select id, place, group_key, weight${ofRate(sql`, cost, rate_per_ms`)}, rank from (
         select w.*,
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w${
@@ -110,16 +113,20 @@ export function jobsOfGroups(
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
           end as bounded_since,
-        case when c.rate_limit is null then c.kept
-          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
+        ${
+          rated
+            ? sql`case when c.rate_limit is null then c.kept
+          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end`
+            : sql`c.kept`
+        } as rate_used,
         case
           when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
             then least(c.held_until, case
               when c.bounded_since < statement_timestamp() - ${unnoted} then 'infinity'
               else statement_timestamp() + ${unnoted} end)
-          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+          ${ofRate(sql`when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
-          when c.taken < c.room then ${nextInGroup(tables, {
+          `)}when c.taken < c.room then ${nextInGroup(tables, {
             queue,
             group: sql`c.group_key`,
             and: sql`j.id not in (select id from within)`,
@@ -129,22 +136,22 @@ export function jobsOfGroups(
       from (
         select o.*, count(o.job_id) over jobs as taken,
           array_agg(o.job_id) filter (where o.job_id is not null) over jobs as taken_ids,
-          sum(o.weight) over jobs as taken_weight,
+          sum(o.weight) over jobs as taken_weight${ofRate(sql`,
           sum(o.cost) over jobs as taken_cost,
-          bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
+          bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group`)}
         from (
-          select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, standing, bounded_since, room, budget,
-            null as job_id, null as weight, null as cost, false as cut, false as spared
+          select place, at, group_key, turn, share_of, concurrency, rate_limit, kept, held, held_until,
+            standing, bounded_since, room, null as job_id, null as weight${ofRate(sql`, rate_per_ms, slot,
+            oldest, budget, null as cost, false as cut, false as spared`)}
           from open
           union all
-          select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, id, weight, cost, false, false
-          from within
+          select place, null, null, null, null, null, null, null, null, null, null, null, null, id,
+            weight${ofRate(sql`, null, null, null, null, cost, false, false`)}
+          from within${ofRate(sql`
           union all
-          select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, null, null, cut, not cut
-          from found where cut or id is null or id not in (select id from within)
+          select place, null, null, null, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, cut, not cut
+          from found where cut or id is null or id not in (select id from within)`)}
         ) as o
         window jobs as (partition by o.place)
       ) as c cross join ring as r
@@ -165,7 +172,7 @@ export function jobsOfGroups(
       where t.at is null and t.group_key not in (select group_key from made)
     ),
     taken as materialized (
-      select w.id, w.group_key, w.rank from within as w
+      select w.id, w.group_key, w.rank${ofRate(sql`, w.rate_per_ms`)} from within as w
       where w.group_key not in (select group_key from beaten)
     )`
         : sql``

@@ -20,6 +20,7 @@ import { noteFreedGroups } from '../queries/note-groups.ts';
 import type { LimitSettings } from '../settings/limit-settings.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
+import { GroupStarts } from './group-starts.ts';
 
 export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
   readonly groups: LimitSettings & {
@@ -59,10 +60,12 @@ export class ClaimsByTurns implements GroupClaims {
 
   /** A claim has met a group of which only so many jobs may be held: that may be set at run time. */
   #metBounds = false;
+  readonly #starts: GroupStarts;
 
   constructor(options: ClaimsByTurnsOptions) {
     this.#options = options;
     this.#smallTables = new SmallTables({ runner: options.runner, tables: options.groups.tables });
+    this.#starts = new GroupStarts(options.groups.rate !== undefined);
   }
 
   get awaitsEnds(): boolean {
@@ -153,6 +156,9 @@ export class ClaimsByTurns implements GroupClaims {
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
     const more = answers.some(({ more }) => more);
     this.#metBounds ||= answers.some(({ bounded }) => bounded);
+    // What it has left for its rate, the next one takes.
+    const metRate = !this.#starts.areKnown && answers.some(({ rated }) => rated);
+    this.#starts.areKnown ||= metRate;
     const noted = await noting;
     if (failure !== undefined && jobs.length === 0) throw failure;
     this.#newGroups = noted?.newGroups ?? true;
@@ -161,7 +167,8 @@ export class ClaimsByTurns implements GroupClaims {
     // What was folded in beside it, no claim has seen yet.
     const isBehind = beside && noted?.used !== 0;
     // A later note is notified, or found by the watch.
-    const goesOn = (more && jobs.length > 0) || isBehind || (noted !== undefined && noted.used >= MAX_NOTES);
+    const isUnfolded = isBehind || (noted !== undefined && noted.used >= MAX_NOTES);
+    const goesOn = (more && jobs.length > 0) || metRate || isUnfolded;
     const isLeft = noted?.left !== false || answers.some(({ left }) => left);
     const sawEnd = jobs.length < demand && !more && !isBehind && !isLeft && failure === undefined;
     const endMs = performance.now();
@@ -169,6 +176,13 @@ export class ClaimsByTurns implements GroupClaims {
   }
 
   async #claim(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
+    const starts = this.#starts.ofClaim();
+    const answer = await this.#send({ ...claim, starts }, few);
+    if (starts !== undefined) this.#starts.noteAnswer(starts);
+    return answer;
+  }
+
+  async #send(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
     const { runner, groups } = this.#options;
     if (few && this.#smallTables.areLikely) {
       const answer = await claimFewOfGroups(runner, groups.tables, claim);

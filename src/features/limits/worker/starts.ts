@@ -2,6 +2,7 @@ import { jitter } from '../../../core/time/jitter.ts';
 import type { StartsGrant, StartsWish } from '../queries/take-starts.ts';
 import type { Rate } from '../settings/limit-settings.ts';
 import type { LimitName } from '../sql/limit-tables.ts';
+import { Stretch } from './stretch.ts';
 
 /** Starts are spent within this part of the window: the shorter it is, the more of the rate can be used. */
 const PART = 40;
@@ -15,14 +16,7 @@ const ROUND_TRIPS = 4;
  * this part of the window, unless answers prove to take longer.
  */
 const LONGEST_PART = 8;
-/** How much a round trip moves the average. */
-const LEARN = 0.2;
-/** An outlier (a process or a network stood still) counts as at most this many times the average. */
-const OUTLIER = 4;
-/** How much longer starts are kept after an answer whose starts were void; later answers shorten that. */
-const STRETCH = 2;
 const MAX_STRETCH = 32;
-const RELAX = 0.95;
 /** Of what is left no more than this part is taken for jobs that are not there yet. */
 const AHEAD_PART = 4;
 /** Workers that wait for the same starts do not all ask at the same instant. */
@@ -79,9 +73,7 @@ export class Starts {
   /** From when on it may ask; until then it was refused some. */
   #askMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
-  #roundTripMs = 0;
-  /** How many times as long starts are kept because answers came too late. */
-  #stretch = 1;
+  readonly #stretch = new Stretch(MAX_STRETCH);
   /** So long before starts become void it asks for others, if it will need them. */
   #leadMs = 0;
   /** How many a millisecond it has lately spent. */
@@ -121,7 +113,7 @@ export class Starts {
 
   /** From when on jobs for those starts are worth a claim: the jobs must be here by then. */
   get #roomAtMs(): number {
-    return this.#freeAtMs - Math.min(ROUND_TRIPS * this.#roundTripMs, this.#rate.perMs / PART);
+    return this.#freeAtMs - Math.min(ROUND_TRIPS * this.#stretch.roundTripMs, this.#rate.perMs / PART);
   }
 
   #free(nowMs: number): number {
@@ -189,8 +181,8 @@ export class Starts {
   #withinMs(nowMs: number): number {
     const { limit, perMs } = this.#rate;
     const part = this.#free(nowMs) * 2 > limit ? AMPLE_PART : PART;
-    const roundTripsMs = Math.min(this.#roundTripMs * ROUND_TRIPS, perMs / LONGEST_PART);
-    return Math.max(Math.min(perMs / part, MAX_WITHIN_MS), roundTripsMs) * this.#stretch;
+    const roundTripsMs = Math.min(this.#stretch.roundTripMs * ROUND_TRIPS, perMs / LONGEST_PART);
+    return Math.max(Math.min(perMs / part, MAX_WITHIN_MS), roundTripsMs) * this.#stretch.now;
   }
 
   /** When to look at {@link wish} again, though nothing has happened. */
@@ -225,12 +217,11 @@ export class Starts {
     }
     const { rate, granted, part, left, freeInMs, freeThen } = answer;
     this.#rate = rate;
-    this.#noteRoundTrip(nowMs - atMs);
     const isVoid = granted > 0 && nowMs >= atMs + wish.withinMs;
-    this.#stretch = isVoid
-      ? Math.min(this.#stretch * STRETCH, MAX_STRETCH)
-      : Math.max(1, this.#stretch * RELAX);
-    this.#leadMs = Math.min(wish.withinMs / 2, 2 * this.#roundTripMs);
+    const { now: stretch } = this.#stretch;
+    this.#stretch.noteAnswer(nowMs - atMs);
+    if (isVoid) this.#stretch.noteLate(stretch);
+    this.#leadMs = Math.min(wish.withinMs / 2, 2 * this.#stretch.roundTripMs);
     if (granted > 0) this.#grants.push({ part, left: granted, untilMs: atMs + wish.withinMs });
     const isRefused = granted < wish.want;
     // What is free may be too few for the next job.
@@ -243,11 +234,6 @@ export class Starts {
     if (isRefused) this.#freeAtMs = this.#askMs;
     this.#isShut = this.#left === 0;
     this.#lowMark = this.#ahead(wish.withinMs) / 2;
-  }
-
-  #noteRoundTrip(ms: number): void {
-    const known = this.#roundTripMs;
-    this.#roundTripMs = known === 0 ? ms : known + (Math.min(ms, OUTLIER * known) - known) * LEARN;
   }
 
   /** What was sent has failed. What it may have brought is lost, and free again after a window. */
