@@ -6,6 +6,7 @@ import { transact } from '../../src/core/sql/transact.ts';
 import { TcpProxy } from '../faults/tcp-proxy.ts';
 import { rowsOf } from '../integration/behaviours/behaviour.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const database = useTestDatabase();
 
@@ -71,4 +72,40 @@ test('a transaction commits, rolls back and has savepoints as without it, and le
   await expect(rolledBack).rejects.toThrow('roll back');
   expect(rowsOf(await db.execute(sql`select text from notes`))).toEqual([{ text: 'committed' }]);
   expect([pool.totalCount, pool.idleCount, listeners()]).toEqual([1, 1, before]);
+});
+
+test('what runs after a transaction that the driver gave up is in no transaction', async () => {
+  const pool = new pg.Pool({ connectionString: database.url, max: 1, query_timeout: 300 });
+  pool.on('error', () => {});
+  onTestFinished(() => pool.end());
+  const db = drizzle({ client: pool });
+  await database.client`create table kept (text text)`;
+  await database.client`create function is_over() returns bool language sql as 'select pg_try_advisory_lock(4711)'`;
+  const slow = transact(db, async (tx) => {
+    await tx.execute(sql`select pg_advisory_xact_lock(4711), pg_sleep(1)`);
+  });
+  await expect(slow).rejects.toThrow();
+  // The server may still be at it.
+  await until(async () => rowsOf(await database.db.execute(sql`select is_over() as over`))[0]?.over === true);
+  await db.execute(sql`insert into kept values ('kept')`);
+  expect([...(await database.client`select text from kept`)]).toEqual([{ text: 'kept' }]);
+});
+
+test('a pool of another copy of the driver, whatever it is called', async () => {
+  const OtherPool: typeof pg.Pool = Object.getPrototypeOf(pg.Pool);
+  class Connections extends OtherPool {}
+  const pool: pg.Pool = Reflect.construct(Connections, [
+    { connectionString: database.url, max: 1 },
+    pg.Client,
+  ]);
+  pool.on('error', () => {});
+  onTestFinished(() => pool.end());
+  const db = drizzle({ client: pool });
+  await database.client`create table noted (text text)`;
+  const failing = transact(db, async (tx) => {
+    await tx.execute(sql`insert into noted values ('rolled back')`);
+    throw new Error('roll back');
+  });
+  await expect(failing).rejects.toThrow('roll back');
+  expect([...(await database.client`select text from noted`)]).toEqual([]);
 });

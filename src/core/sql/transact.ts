@@ -1,5 +1,5 @@
-import type { Database, Transaction } from './executor.ts';
-import { isPool, type TakenClient, take } from './pooled-client.ts';
+import { type Database, sqlStateOf, type Transaction } from './executor.ts';
+import { isPool, type PgPool, type TakenClient, take } from './pooled-client.ts';
 
 /**
  * Runs a function in a transaction of the database, or in a savepoint of a transaction, as `db.transaction`
@@ -8,7 +8,8 @@ import { isPool, type TakenClient, take } from './pooled-client.ts';
  * On a pool of node-postgres, or of neon-serverless, the connection is given back even if `begin` fails, and
  * one that breaks does not end the process. drizzle-orm 0.45 itself loses a connection for good with each
  * `begin` that fails ([#6241](https://github.com/drizzle-team/drizzle-orm/issues/6241)), so that crashes of
- * the server emptied the pools of workers, and adds no listener for the errors of a connection.
+ * the server emptied the pools of workers, and adds no listener for the errors of a connection. One whose
+ * transaction may still be open, since the end of it had no answer, is closed.
  *
  * @throws whatever `db.transaction` throws
  */
@@ -18,21 +19,60 @@ export async function transact<T>(db: Database, run: (tx: Transaction) => Promis
   const session: unknown = Reflect.get(primary, 'session');
   const pool: unknown = Reflect.get(Object(session), 'client');
   if (!isPool(pool)) return await db.transaction(run);
-  let taken: TakenClient | undefined;
-  const connect = async () => {
-    taken = await take(pool);
-    // Drizzle gives it back by this. The pool replaces it at the next checkout.
-    taken.client.release = taken.release;
-    return taken.client;
-  };
-  const noted: object = Object.create(pool, { connect: { value: connect } });
+  const noted = new NotedClient(pool);
   const view: Database = Object.create(primary, {
-    session: { value: Object.create(Object(session), { client: { value: noted } }) },
+    session: { value: Object.create(Object(session), { client: { value: noted.pool } }) },
   });
+  let thrown: unknown;
+  const noting = async (tx: Transaction): Promise<T> => {
+    try {
+      return await run(tx);
+    } catch (error) {
+      thrown = error;
+      throw error;
+    }
+  };
   try {
-    return await view.transaction(run);
+    const result = await view.transaction(noting);
+    noted.giveBack();
+    return result;
   } catch (error) {
-    taken?.release(error);
+    // What the function threw has been rolled back, and so has what the server has refused.
+    const isOver = error === thrown || sqlStateOf(error) !== undefined;
+    noted.giveBack(isOver ? undefined : error);
     throw error;
+  }
+}
+
+/** The connection that Drizzle takes of a pool for one transaction. It is given back here, and not by Drizzle. */
+class NotedClient {
+  /** A view of the pool that Drizzle takes for one, whatever its class. */
+  readonly pool: object;
+  #taken: TakenClient | undefined;
+  /** Why Drizzle would close it. */
+  #told: unknown;
+
+  constructor(pool: PgPool) {
+    const connect = async (): Promise<unknown> => {
+      this.#taken = await take(pool);
+      // The pool puts its own there at the next checkout.
+      this.#taken.client.release = (error) => {
+        this.#told ??= error;
+      };
+      return this.#taken.client;
+    };
+    // Drizzle goes by the name of the class where a pool is of another copy of the driver.
+    const named: object = Object.create(pool, { constructor: { value: { name: 'Pool' } } });
+    this.pool = Object.create(named, {
+      // With a callback it is a part of `pool.query`, for which the pool gives back what it takes.
+      connect: {
+        value: (callback?: unknown) => (callback ? Reflect.apply(pool.connect, pool, [callback]) : connect()),
+      },
+    });
+  }
+
+  /** @param error why it is closed */
+  giveBack(error?: unknown): void {
+    this.#taken?.release(this.#told ?? error);
   }
 }
