@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatPath, MAX_DEPTH, toStoredJson, UnstorableValueError } from '../../src/core/job/stored-json.ts';
@@ -143,6 +144,14 @@ describe('what is refused, and where it says that it is', () => {
     ],
     ['a RegExp', { a: /x/ }, 'a', 'a RegExp would be stored as {}'],
     ['an Error', { error: new TypeError('x') }, 'error', 'a Error would be stored as {}'],
+    ['an Error of another realm', runInNewContext('new Error("x")'), '', 'a Error would be stored as {}'],
+    ['a Map of another realm', runInNewContext('new Map()'), '', 'a Map would be stored as {}'],
+    ['a Response', { a: new Response('x') }, 'a', 'a Response would be stored as {}'],
+    ['URLSearchParams', new URLSearchParams('a=1'), '', 'a URLSearchParams would be stored as {}'],
+    ['FormData', new FormData(), '', 'a FormData would be stored as {}'],
+    ['a generator', (function* () {})(), '', 'a Generator would be stored as {}'],
+    ['an iterator', { all: [1].values() }, 'all', 'a Array Iterator would be stored as {}'],
+    ['an AbortSignal', AbortSignal.abort(), '', 'a AbortSignal would be stored as {}'],
     ['a Buffer', { file: Buffer.from('x') }, 'file', 'binary data is not JSON'],
     ['a typed array', { file: new Float32Array(1) }, 'file', 'binary data'],
     ['an ArrayBuffer', { file: new ArrayBuffer(1) }, 'file', 'binary data'],

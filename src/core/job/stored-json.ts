@@ -13,8 +13,8 @@ export class UnstorableValueError extends TypeError {
 /**
  * The JSON text that the database keeps for a value.
  *
- * Refuses what `JSON.stringify` loses silently: NaN, Infinity, functions, Map, Set, Error, a promise that was
- * not awaited, `undefined` in an array. Refuses also what Postgres would refuse later, in the middle of the
+ * Refuses what `JSON.stringify` loses silently: NaN, Infinity, functions, Map, Set, Error, Response, generators,
+ * a promise that was not awaited, `undefined` in an array. Refuses also what Postgres would refuse later, in the middle of the
  * caller's transaction: NUL characters, half surrogate pairs, extreme depth. Properties that are `undefined`
  * are left out, and objects with `toJSON` (Date, URL, …) become what it returns.
  *
@@ -95,16 +95,9 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
   return [Number, String, Boolean, BigInt].some((boxed) => json instanceof boxed) ? json?.valueOf() : json;
 }
 
-/** `JSON.stringify` writes `{}` for these, because their contents are not properties. */
-const EMPTY_AS_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error];
-
 function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
   if (ancestors.has(value)) refuse('the value contains itself', path);
   if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
-  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
-  if (empty) {
-    refuse(`a ${empty.name} would be stored as {}; send an array or an object`, path);
-  }
   ancestors.add(value);
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
@@ -114,7 +107,13 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
       path.pop();
     }
   } else {
-    for (const [key, item] of Object.entries(value)) {
+    const properties = Object.entries(value);
+    const type = {}.toString.call(value).slice(8, -1);
+    // What is in a Map, a Response or a generator is no property of it, and neither is what an Error says.
+    if (type === 'Error' || (type !== 'Object' && properties.length === 0)) {
+      refuse(`a ${type} would be stored as {}; send an array or an object`, path);
+    }
+    for (const [key, item] of properties) {
       if (item === undefined) continue;
       checkText(key, path);
       path.push(key);
