@@ -259,6 +259,36 @@ describe.each(Object.entries(unreachable))('%s, when the server goes', (_, open)
   });
 });
 
+/** A client before it is asked for anything. */
+type Prepare = (client: Pick<pg.Client, 'query'>) => Promise<unknown>;
+
+test.each<[string, (prepare: Prepare) => pg.Pool]>([
+  [
+    'the event of its pool',
+    (prepare) => {
+      const pool = new pg.Pool({ connectionString: database.url });
+      return pool.on('connect', (client) => void prepare(client));
+    },
+  ],
+  [
+    'onConnect of its pool',
+    (prepare) => Reflect.construct(pg.Pool, [{ connectionString: database.url, onConnect: prepare }]),
+  ],
+])('node-postgres: the connection that listens is prepared by %s', async (_, poolOf) => {
+  // Names are looked up there from now on: the row of a worker, say.
+  const pool = poolOf((client) => client.query('set search_path to elsewhere, public'));
+  const listening = listenTo(drizzleNodePostgres({ client: pool }), 'wake_p');
+  await until(() => listening.ready === 1);
+  const { runner } = listening.connection ?? {};
+  if (runner === undefined) throw new Error('it runs no statements');
+  expect(await queryRows(runner, tables, sql`select current_setting('search_path') as path`)).toEqual([
+    { path: 'elsewhere, public' },
+  ]);
+  listening.stop();
+  await listening.over;
+  await pool.end();
+});
+
 test('a database with replicas listens at its primary', async () => {
   const primary = drizzle({ client: postgres(database.url, { max: 1 }) });
   const listening = listenTo(withReplicas(primary, [database.db]), 'wake_f');

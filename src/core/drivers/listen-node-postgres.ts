@@ -15,20 +15,28 @@ interface PgClient {
 type PgConfig = Readonly<Record<string, unknown>>;
 type PgClientClass = new (config: PgConfig) => PgClient;
 
+/** How such a client is made. */
+interface ClientSource {
+  readonly Client: PgClientClass;
+  readonly config: PgConfig;
+  /** What the app does with each connection of its pool, such as to set the role or the `search_path`. */
+  readonly prepare?: (made: PgClient) => Promise<void>;
+}
+
 /** node-postgres has no limit for connecting, and a firewall may swallow the attempt. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Listens on a separate client, made as the pool makes its clients: a client from the pool would be missing
- * from the app's pool for as long as the worker runs. For node-postgres and neon-serverless, given a pool or
- * a client.
+ * Listens on a separate client, made as the pool makes its clients, with its `onConnect` and its event
+ * `connect`: a client from the pool would be missing from the app's pool for as long as the worker runs. For
+ * node-postgres and neon-serverless, given a pool or a client.
  *
  * @returns `undefined` when `client` is something else
  */
 export function listenByNodePostgres(client: object): Listen | undefined {
   const source = clientSource(client);
   if (source === undefined) return undefined;
-  const [Client, config] = source;
+  const { Client, config, prepare } = source;
   return async (channel, events, signal) => {
     const listener = new Client({
       ...config,
@@ -48,6 +56,7 @@ export function listenByNodePostgres(client: object): Listen | undefined {
         listener
           .connect()
           .then(async () => {
+            await prepare?.(listener);
             if (signal.aborted) return;
             await listener.query(`listen "${channel}"`);
             const runner = runnerOn((text, values) => listener.query(text, values));
@@ -64,15 +73,25 @@ export function listenByNodePostgres(client: object): Listen | undefined {
   };
 }
 
-function clientSource(client: object): readonly [PgClientClass, PgConfig] | undefined {
+function clientSource(client: object): ClientSource | undefined {
   const fields = client as Readonly<Record<string, unknown>>;
   const { connect, Client, options, connectionParameters, constructor: ownClass } = fields;
   if (typeof connect !== 'function') return undefined;
   // A pool names the class of its clients; a client has its own class and its parsed settings.
-  if (typeof Client === 'function' && isConfig(options)) return [Client as PgClientClass, options];
+  if (typeof Client === 'function' && isConfig(options)) {
+    const prepare = (made: PgClient) => prepareAs(client, options, made);
+    return { Client: Client as PgClientClass, config: options, prepare };
+  }
   if (typeof ownClass === 'function' && isConfig(connectionParameters))
-    return [ownClass as PgClientClass, connectionParameters];
+    return { Client: ownClass as PgClientClass, config: connectionParameters };
   return undefined;
+}
+
+/** As the pool does with each client of its own. What the app sends then goes before what is sent later. */
+async function prepareAs(pool: object, { onConnect }: PgConfig, made: PgClient): Promise<void> {
+  if (typeof onConnect === 'function') await onConnect(made);
+  const emit: unknown = Reflect.get(pool, 'emit');
+  if (typeof emit === 'function') Reflect.apply(emit, pool, ['connect', made]);
 }
 
 function isConfig(value: unknown): value is PgConfig {
