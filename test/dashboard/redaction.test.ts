@@ -2,7 +2,7 @@ import { text } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
 import { type ActionDone, createDashboard, type LookOptions, type ShownField } from 'drizzle-queue/dashboard';
 import { createQueueTables } from 'drizzle-queue/schema';
-import * as control from 'drizzle-queue/schema/control';
+import { createControlTables } from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
@@ -15,6 +15,7 @@ const done: ActionDone[] = [];
 const AT = '2026-01-01T00:00:00.000Z';
 
 const tables = createQueueTables({ prefix: 'own_', columns: { tenant: text('tenant') } });
+const control = createControlTables({ prefix: 'own_' });
 const queue = createQueue({
   tables,
   schedules: schedulesIn(control.queueSchedules),
@@ -24,6 +25,9 @@ const plain = createQueue();
 
 beforeAll(async () => {
   await addControlTables(database);
+  for (const table of ['schedules', 'limits', 'usage', 'groups', 'holds', 'notes', 'keys']) {
+    await database.client.unsafe(`alter table queue_${table} rename to own_${table}`);
+  }
   for (const table of ['jobs', 'results', 'workers', 'pauses']) {
     await database.client.unsafe(`create table own_${table} (like queue_${table} including all)`);
     if (table === 'jobs' || table === 'results')
@@ -32,8 +36,8 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate own_jobs, own_results, own_workers, queue_schedules, queue_limits, queue_groups, queue_holds,
-    queue_keys, queue_notes`;
+  await database.client`truncate own_jobs, own_results, own_workers, own_schedules, own_limits, own_groups, own_holds,
+    own_keys, own_notes`;
   done.length = 0;
 });
 
@@ -106,12 +110,12 @@ async function plant(mark: (field: string) => string): Promise<number[]> {
   }
   await client`insert into own_workers (name, node, queues, seen_at)
     values (${mark('worker')}, ${mark('node')}, '["q"]', now() - interval '2 h')`;
-  await client`insert into queue_groups (queue, group_key, ready_at) values ('q', ${mark('blocked')}, 'infinity')`;
-  await client`insert into queue_keys (queue, kind, key, until) values ('q', 'k', ${mark('kept-key')}, 'infinity')`;
+  await client`insert into own_groups (queue, group_key, ready_at) values ('q', ${mark('blocked')}, 'infinity')`;
+  await client`insert into own_keys (queue, kind, key, until) values ('q', 'k', ${mark('kept-key')}, 'infinity')`;
   await client`
-    insert into queue_notes (queue, group_keys, due_at) values ('q', array[${mark('noted')}], now() + interval '1 h')`;
+    insert into own_notes (queue, group_keys, due_at) values ('q', array[${mark('noted')}], now() + interval '1 h')`;
   await client`
-    insert into queue_holds (queue, group_key, job_id, until)
+    insert into own_holds (queue, group_key, job_id, until)
     values ('q', ${mark('blocked')}, ${ids[0] ?? 0}, 'infinity')`;
   const job = defineJob('nightly', { payload: unvalidated<unknown>(), queue: 'q' });
   await queue.schedules.set(

@@ -1,7 +1,11 @@
 import { asc, sql } from 'drizzle-orm';
 import { pgSchema } from 'drizzle-orm/pg-core';
-import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
+import { createQueue, defineJob, limitsIn, schedulesIn, unvalidated, workflowsIn } from 'drizzle-queue';
 import { createQueueTables, type QueueTables } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
+import { createControlTables } from 'drizzle-queue/schema/control';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { createWorkflowTables } from 'drizzle-queue/schema/workflows';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
@@ -106,5 +110,45 @@ describe.each(Object.entries(places))('tables %s', (_, tables) => {
       'cancelled',
       'due',
     ]);
+  });
+});
+
+describe('tables of a feature beside jobs that are not of their set', () => {
+  const work = pgSchema('work');
+  const mail = createQueueTables({ prefix: 'mail_' });
+
+  test.each([
+    [
+      'steps',
+      () => createQueue({ tables: mail, workflows: workflowsIn(workflowTables) }),
+      "workflowsIn: the table queue_steps does not belong to the jobs in mail_jobs. Each queue has its own tables, with its prefix and schema: createWorkflowTables({ prefix: 'mail_' })",
+    ],
+    [
+      'limits',
+      () => createQueue({ tables: mail, limits: limitsIn(control, {}) }),
+      "limitsIn: the table queue_limits does not belong to the jobs in mail_jobs. Each queue has its own tables, with its prefix and schema: createControlTables({ prefix: 'mail_' })",
+    ],
+    [
+      'schedules, in another schema',
+      () =>
+        createQueue({
+          tables: createQueueTables({ schema: work }),
+          schedules: schedulesIn(control.queueSchedules),
+        }),
+      "schedulesIn: the table queue_schedules does not belong to the jobs in work.queue_jobs. Each queue has its own tables, with its prefix and schema: createControlTables({ prefix: 'queue_', schema })",
+    ],
+  ])('are refused: %s', (_, create, message) => {
+    expect(create).toThrow(new TypeError(message));
+  });
+
+  test('are taken where they are of the same set', () => {
+    const options = { prefix: 'mail_', schema: work } as const;
+    const queue = createQueue({
+      tables: createQueueTables(options),
+      workflows: workflowsIn(createWorkflowTables(options)),
+      limits: limitsIn(createControlTables(options), {}),
+      schedules: schedulesIn(createControlTables(options).queueSchedules),
+    });
+    expect(queue.workflows.tables).toBeDefined();
   });
 });

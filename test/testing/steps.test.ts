@@ -10,6 +10,7 @@ import {
   unvalidated,
   workflowsIn,
 } from 'drizzle-queue';
+import { createQueueTables } from 'drizzle-queue/schema';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { createWorkflowTables } from 'drizzle-queue/schema/workflows';
 import {
@@ -265,7 +266,10 @@ describe('toHaveRecordedSteps', () => {
     await expect(toHaveRecordedSteps.call(context, database.db, fulfil)).rejects.toThrow(
       'needs a queue with workflows',
     );
-    const mail = createQueue({ workflows: workflowsIn(createWorkflowTables({ prefix: 'mail_' })) });
+    const mail = createQueue({
+      tables: createQueueTables({ prefix: 'mail_' }),
+      workflows: workflowsIn(createWorkflowTables({ prefix: 'mail_' })),
+    });
     const { db, close } = await createTestDatabase({ queue: mail });
     const { id } = await mail.enqueue(db, fulfil, payload);
     await db.$client.query(

@@ -3,6 +3,7 @@ import { PgTable } from 'drizzle-orm/pg-core';
 import { checkObject } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
+import { checkSameSet } from '../../core/schema/same-set.ts';
 import { Limits } from './limits.ts';
 import { checkQueueLimits, type QueueLimits } from './settings/limit-settings.ts';
 import type { LimitTables } from './sql/limit-tables.ts';
@@ -27,7 +28,8 @@ export type MakeLimits = (queue: QueueOfLimits) => Limits;
  * @param tables those that the app's schema exports, from `drizzle-queue/schema/control` or
  * `createControlTables`
  * @param byQueue the limits, by the name of the queue; `queue.limits.set` changes them at run time
- * @throws RangeError | TypeError naming the table or the setting that is wrong
+ * @throws RangeError | TypeError naming the table or the setting that is wrong; createQueue throws a
+ * TypeError where the tables are not of its own set
  */
 export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, QueueLimits>>): MakeLimits {
   checkObject('limitsIn: tables', tables);
@@ -44,5 +46,8 @@ export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, Q
   const limits = new Map(
     Object.entries(byQueue).map(([queue, settings]) => [queue, checkQueueLimits(queue, settings)]),
   );
-  return (queue) => new Limits(queue, given, limits);
+  return (queue) => {
+    checkSameSet('limitsIn', queue.tables.queueJobs, given, 'createControlTables');
+    return new Limits(queue, given, limits);
+  };
 }

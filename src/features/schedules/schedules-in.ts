@@ -2,6 +2,7 @@ import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
 import { shown } from '../../core/job/shown.ts';
 import type { QueueOfSchedules } from '../../core/queue/queue-features.ts';
+import { checkSameSet } from '../../core/schema/same-set.ts';
 import type { ControlTables } from '../control/index.ts';
 import { Schedules } from './schedules.ts';
 
@@ -18,7 +19,7 @@ export type MakeSchedules = (queue: QueueOfSchedules) => Schedules;
  *
  * @param queueSchedules the table that the app's schema exports, from `drizzle-queue/schema/control` or
  * `createControlTables`
- * @throws TypeError when it is not a table
+ * @throws TypeError when it is not a table; createQueue throws one where it is not of its own set
  */
 export function schedulesIn(queueSchedules: ControlTables['queueSchedules']): MakeSchedules {
   if (!is(queueSchedules, PgTable)) {
@@ -27,5 +28,8 @@ export function schedulesIn(queueSchedules: ControlTables['queueSchedules']): Ma
         `got ${shown(queueSchedules)}`,
     );
   }
-  return (queue) => new Schedules(queue, queueSchedules);
+  return (queue) => {
+    checkSameSet('schedulesIn', queue.tables.queueJobs, { queueSchedules }, 'createControlTables');
+    return new Schedules(queue, queueSchedules);
+  };
 }

@@ -4,6 +4,7 @@ import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkObject } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
+import { checkSameSet } from '../../core/schema/same-set.ts';
 import type { StepObserver } from './job/step-observer.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
 import { type TokenSecret, Tokens } from './tokens/tokens.ts';
@@ -39,7 +40,8 @@ const OPTIONS = namesOf<WorkflowOptions>({ observe: true, secrets: true });
  *
  * @param tables those that the app's schema exports, from `drizzle-queue/schema/workflows` or
  * `createWorkflowTables`
- * @throws TypeError | RangeError naming the table, the option or the place of the secret that is wrong
+ * @throws TypeError | RangeError naming the table, the option or the place of the secret that is wrong;
+ * createQueue throws a TypeError where the tables are not of its own set
  */
 export function workflowsIn(tables: WorkflowTables, options: WorkflowOptions = {}): MakeWorkflows {
   checkObject('workflowsIn: tables', tables);
@@ -56,5 +58,8 @@ export function workflowsIn(tables: WorkflowTables, options: WorkflowOptions = {
   if (observe !== undefined && (typeof observe?.begin !== 'function' || typeof observe.resume !== 'function'))
     throw new TypeError(`workflowsIn: observe must have begin() and resume(), got ${shown(observe)}`);
   const tokens = secrets === undefined ? undefined : new Tokens(secrets);
-  return (queue) => new Workflows(queue, own, observe, tokens);
+  return (queue) => {
+    checkSameSet('workflowsIn', queue.tables.queueJobs, own, 'createWorkflowTables');
+    return new Workflows(queue, own, observe, tokens);
+  };
 }
