@@ -13,10 +13,11 @@ export class UnstorableValueError extends TypeError {
 /**
  * The JSON text that the database keeps for a value.
  *
- * Refuses what `JSON.stringify` loses silently: NaN, Infinity, functions, Map, Set, Error, Response, generators,
- * a promise that was not awaited, `undefined` in an array. Refuses also what Postgres would refuse later, in the middle of the
- * caller's transaction: NUL characters, half surrogate pairs, extreme depth. Properties that are `undefined`
- * are left out, and objects with `toJSON` (Date, URL, …) become what it returns.
+ * Refuses what `JSON.stringify` loses silently: NaN, Infinity, functions, Map, Set, Error, Response,
+ * generators, a promise that was not awaited, `undefined` in an array. Refuses also what Postgres would
+ * refuse later, in the middle of the caller's transaction: NUL characters, half surrogate pairs, extreme
+ * depth. Properties that are `undefined` are left out, and objects with `toJSON` (Date, URL, …) become what
+ * it returns.
  *
  * @throws UnstorableValueError naming the first offending place
  */
@@ -109,7 +110,7 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
   } else {
     const properties = Object.entries(value);
     const type = {}.toString.call(value).slice(8, -1);
-    // What is in a Map, a Response or a generator is no property of it, and neither is what an Error says.
+    // A Map, a Response or a generator keeps nothing in properties, and an Error hides its message.
     if (type === 'Error' || (type !== 'Object' && properties.length === 0)) {
       refuse(`a ${type} would be stored as {}; send an array or an object`, path);
     }

@@ -15,8 +15,8 @@ import { isPool, type PgPool, type TakenClient, take } from './pooled-client.ts'
  */
 export async function transact<T>(db: Database, run: (tx: Transaction) => Promise<T>): Promise<T> {
   // A database with replicas is a plain object around this one.
-  const primary: Database = Reflect.get(db, '$primary') ?? db;
-  const session: unknown = Reflect.get(primary, 'session');
+  const primary: Database = Object.hasOwn(db, '$primary') ? Reflect.get(db, '$primary') : db;
+  const session: unknown = 'session' in primary ? primary.session : undefined;
   const pool: unknown = Reflect.get(Object(session), 'client');
   if (!isPool(pool)) return await db.transaction(run);
   const noted = new NotedClient(pool);
@@ -44,7 +44,7 @@ export async function transact<T>(db: Database, run: (tx: Transaction) => Promis
   }
 }
 
-/** The connection that Drizzle takes of a pool for one transaction. It is given back here, and not by Drizzle. */
+/** The connection that Drizzle takes of a pool for one transaction. It is given back here instead. */
 class NotedClient {
   /** A view of the pool that Drizzle takes for one, whatever its class. */
   readonly pool: object;

@@ -5,6 +5,8 @@ import { Stretch } from './stretch.ts';
 /** A worker begins within this time what it has claimed ahead, or within so many round trips. */
 const AHEAD_MS = 50;
 const ROUND_TRIPS = 4;
+/** Until it knows how long these take: the first one may open a connection. */
+const UNKNOWN_MS = 3_600_000;
 /** Jobs of batch handlers begin when others have gathered, which may take many windows. */
 const MAX_STRETCH = 2 ** 20;
 
@@ -27,8 +29,8 @@ export class GroupStarts {
   /** Those of a claim that is sent now; `undefined` for one that takes none of groups with a rate. */
   ofClaim(): ClaimStarts | undefined {
     if (!this.areKnown) return undefined;
-    const neededMs = Math.max(AHEAD_MS, ROUND_TRIPS * this.#stretch.roundTripMs);
-    const { now: stretch } = this.#stretch;
+    const { now: stretch, roundTripMs } = this.#stretch;
+    const neededMs = roundTripMs === 0 ? UNKNOWN_MS : Math.max(AHEAD_MS, ROUND_TRIPS * roundTripMs);
     return new ClaimStarts(neededMs, stretch, () => this.#stretch.noteLate(stretch));
   }
 
