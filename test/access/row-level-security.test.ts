@@ -5,16 +5,19 @@ import {
   defineJob,
   handle,
   NonRetryableError,
+  QueueError,
   type TransactionOf,
   unvalidated,
 } from 'drizzle-queue';
+import { queueKeys } from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { expectDenied } from './denied.ts';
-import { type RoleName, useRoles } from './use-roles.ts';
+import { pageBlocks, type RoleName, useRoles } from './use-roles.ts';
 
 const database = useTestDatabase();
 beforeAll(() => addControlTables(database));
@@ -23,6 +26,7 @@ const queue = createQueue();
 const work = defineJob('work', { payload: unvalidated<string>() });
 
 type Tx = TransactionOf<Connection['db']>;
+type Metadata = Readonly<Record<string, string>>;
 
 beforeEach(() => clearTables(database.client));
 
@@ -121,6 +125,54 @@ test('a unique key that does not hold the tenant collides, with an error that sa
     /hidden from this role by row-level security .*make the tenant a part of the key/,
   );
   expect(await payloadsOf('b')).toEqual([]);
+});
+
+describe('what the second of two tenants with one key meets', () => {
+  const keyed = createQueue({ keys: queueKeys });
+  beforeAll(async () => {
+    for (const code of pageBlocks(['grant '], 'control')) await roles.run(code);
+  });
+  const dropped = { id: undefined };
+
+  test.each<[string, unknown, (tx: Tx, metadata: Metadata) => Promise<unknown>]>([
+    ['uniqueKey', 'QueueError', (tx, metadata) => keyed.enqueue(tx, work, '', { uniqueKey: 'k', metadata })],
+    [
+      'one that waits',
+      'QueueError',
+      (tx, metadata) => keyed.enqueue(tx, work, '', { uniqueKey: 'k', unique: 'waiting', metadata }),
+    ],
+    [
+      'debounce',
+      '42501',
+      (tx, metadata) => keyed.enqueue(tx, work, '', { debounce: { key: 'k', delayMs: 60_000 }, metadata }),
+    ],
+    [
+      'replace',
+      '42501',
+      (tx, metadata) => keyed.enqueue(tx, work, '', { replace: { key: 'k' }, delayMs: 60_000, metadata }),
+    ],
+    [
+      'throttle',
+      dropped,
+      (tx, metadata) => keyed.enqueue(tx, work, '', { throttle: { key: 'k', perMs: 60_000 }, metadata }),
+    ],
+    [
+      'unique for a time',
+      dropped,
+      (tx, metadata) => keyed.enqueue(tx, work, '', { uniqueKey: 'k', unique: { forMs: 60_000 }, metadata }),
+    ],
+  ])('%s', async (_, expected, enqueue) => {
+    const put = (tenant: string) => forTenant(tenant, (tx) => enqueue(tx, { tenant }), 'app_web');
+    await put('a');
+    const met = await put('b').catch((error: unknown) =>
+      error instanceof QueueError ? 'QueueError' : sqlStateOf(error),
+    );
+    if (typeof expected === 'string') expect(met).toBe(expected);
+    else expect(met).toMatchObject(dropped);
+    expect(await payloadsOf('b')).toEqual([]);
+    expect(await payloadsOf('a')).toEqual(['']);
+  });
+  beforeEach(() => database.client`truncate queue_keys`);
 });
 
 test('a worker serves all tenants, and each sees its own results', async () => {
