@@ -82,6 +82,82 @@ describe.each([true, false])('a paused queue; the worker listens: %s', (listen) 
   });
 });
 
+describe('while the table of the pauses is locked', () => {
+  /** A worker whose looks at the pauses fail after a tenth of a second, and how to end the lock. */
+  async function startedBehindLock() {
+    const [holder] = await database.connect();
+    let unlock = () => {};
+    const held = new Promise<void>((resolve) => {
+      unlock = resolve;
+    });
+    let noteLocked = () => {};
+    const locked = new Promise<void>((resolve) => {
+      noteLocked = resolve;
+    });
+    const locking = holder?.client.begin(async (sql) => {
+      await sql`lock table queue_pauses in access exclusive mode`;
+      noteLocked();
+      await held;
+    });
+    const client = postgres(database.url, { max: 6, connection: { lock_timeout: 100 } });
+    const worker = createWorker(drizzle({ client }), {
+      queue,
+      listen: false,
+      queues: { default: {}, other: {} },
+      handlers: [handle(work, () => {}), handle(other, () => {})],
+      log: false,
+    });
+    const begun: string[] = [];
+    worker.on('claimed', (event) => begun.push(event.queue));
+    const release = async () => {
+      unlock();
+      await locking;
+    };
+    onTestFinished(async () => {
+      await release();
+      await worker.stop();
+      await client.end({ timeout: 1 });
+    });
+    await locked;
+    const failed = nextEvent(worker, 'error', ({ during }) => during === 'looking for cancels and pauses');
+    const starting = worker.start();
+    await failed;
+    return { worker, begun, starting, release };
+  }
+
+  const isLookedAtAgain = async () => {
+    const waiting = await database.client`
+      select from pg_locks where not granted and relation = 'queue_pauses'::regclass`;
+    return waiting.length > 0;
+  };
+
+  test('a worker that starts claims nothing before it knows which queues are paused', async () => {
+    await queue.pause(database.db, 'default');
+    const { id } = await queue.enqueue(database.db, work);
+    await queue.enqueue(database.db, other);
+    const { worker, begun, starting, release } = await startedBehindLock();
+    // The first look is over by then, and the next one comes a second after it.
+    await until(isLookedAtAgain);
+    expect(begun).toEqual([]);
+    expect(worker.health().reasons).toEqual(['The worker has not started yet']);
+    const completed = nextEvent(worker, 'completed', ({ job }) => job.kind === 'other');
+    await release();
+    await starting;
+    await completed;
+    expect(begun).toEqual(['other']);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
+  });
+
+  test('a worker that starts can be stopped', async () => {
+    const { worker, begun, starting } = await startedBehindLock();
+    await queue.enqueue(database.db, work);
+    await worker.stop();
+    await starting;
+    expect(begun).toEqual([]);
+    expect(await states()).toEqual(['waits 0']);
+  });
+});
+
 describe('a pause', () => {
   test('lets running jobs go on, and gives back what was claimed ahead without spending an attempt', async () => {
     let finish = () => {};

@@ -50,7 +50,7 @@ export class Requests implements BackgroundPart {
   readonly #alarm = new Condition();
   #reportedMs = Number.NEGATIVE_INFINITY;
   #markReady: () => void = () => undefined;
-  /** Fulfilled when the worker may claim: it has looked which queues are paused already. */
+  /** Fulfilled when the worker may claim: the database has answered which queues are paused already. */
   readonly ready = new Promise<void>((resolve) => {
     this.#markReady = resolve;
   });
@@ -67,7 +67,7 @@ export class Requests implements BackgroundPart {
   async run(signal: AbortSignal): Promise<void> {
     const { retries } = this.#options;
     let failures = (await this.#look()) ? 0 : 1;
-    this.#markReady();
+    if (failures === 0) this.#markReady();
     while (!signal.aborted) {
       // While the database is away it asks less and less often, and at once when the database is back.
       if (failures > 0) await retries.sleep(jitter(Math.min(POLL_MS * 2 ** failures, MAX_RETRY_MS)), signal);
@@ -77,6 +77,7 @@ export class Requests implements BackgroundPart {
       // A signal from here on may tell of something that this look does not see.
       this.#alarm.clear();
       failures = (await this.#look()) ? 0 : failures + 1;
+      if (failures === 0) this.#markReady();
     }
   }
 
