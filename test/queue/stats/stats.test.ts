@@ -90,8 +90,8 @@ describe('its cost', () => {
     }) as typeof database.db;
     const answers = await Promise.all(Array.from({ length: 100 }, () => queue.stats(db)));
     const again = await queue.stats(db);
-    // What is beside the live jobs, these, those that are tried again, and the rates.
-    expect(transactions).toBe(4);
+    // The workers and pauses, the results, the live jobs, those that are tried again, and the rates.
+    expect(transactions).toBe(5);
     expect(new Set([...answers, again].map(({ countedAt }) => countedAt.getTime())).size).toBe(1);
   });
 
@@ -119,6 +119,33 @@ describe('its cost', () => {
       await queue.enqueue(database.db, report, undefined);
       skippedMs += 20_000;
       expect((await queue.stats(asker.db)).queues).toMatchObject([{ queue: 'reports', due: 2 }]);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  test('is nothing that the database must rest from, when it has waited for a lock in vain', async () => {
+    const queue = newQueue();
+    const [holder, asker] = await database.connect(2);
+    if (holder === undefined || asker === undefined) throw new Error('two were opened');
+    await database.client`insert into queue_workers (name, queues, kinds) values ('w', '["mail"]', '["mail"]')`;
+    await queue.enqueue(database.db, report, undefined);
+    const real = performance.now.bind(performance);
+    let skippedMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => real() + skippedMs);
+    try {
+      await holder.client.begin(async (tx) => {
+        await tx`lock table queue_results in access exclusive mode`;
+        const { workers, queues } = await queue.stats(asker.db);
+        expect(workers).toBe(1);
+        expect(queues).toMatchObject([
+          { queue: 'mail', workers: 1 },
+          { queue: 'reports', due: 1 },
+        ]);
+      });
+      await queue.enqueue(database.db, report, undefined);
+      skippedMs += 20_000;
+      expect((await queue.stats(asker.db)).queues).toMatchObject([{}, { queue: 'reports', due: 2 }]);
     } finally {
       clock.mockRestore();
     }

@@ -2,7 +2,7 @@ import type { SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { createQueue } from 'drizzle-queue';
 import { createDashboard } from 'drizzle-queue/dashboard';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { page, textOf } from '../../dashboard/support/visits.ts';
 import { addJobs, clearTables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -11,7 +11,7 @@ const database = useTestDatabase();
 const dialect = new PgDialect();
 
 /** A database that cancels the statements which contain a text, as it does after their time. */
-function cancelling(...texts: readonly string[]): typeof database.db {
+function cancelling(texts: readonly string[]): typeof database.db {
   const db: typeof database.db = Object.create(database.db);
   db.transaction = (run, config) =>
     database.db.transaction((tx) => {
@@ -54,7 +54,7 @@ describe('where the jobs cannot be counted in time', () => {
   });
 
   test('the oldest due job of each queue is found all the same, and what is wrong with it', async () => {
-    const db = cancelling(...COUNTS);
+    const db = cancelling(COUNTS);
     const { queues } = await createQueue().stats(db);
     const hours = queues.map(({ queue, precision, due, oldestDueMs }) => [
       queue,
@@ -75,16 +75,97 @@ describe('where the jobs cannot be counted in time', () => {
       ['kind-unserved', 'mail', 'unserved'],
     ]);
     expect(bad[0]?.message).toMatch(/^The oldest of about \d+ due jobs in 'mail' has waited 2 hours$/);
-    expect(await dueTile(cancelling(...COUNTS))).toMatch(/Due ≈ \d+ oldest for 3 h/);
+    expect(await dueTile(cancelling(COUNTS))).toMatch(/Due ≈ \d+ oldest for 3 h/);
   });
 
   test('what is not known is never shown as none', async () => {
-    const db = cancelling(...COUNTS, HEADS);
+    const db = cancelling([...COUNTS, HEADS]);
     const { queues } = await createQueue().stats(db);
     expect(queues.every(({ due, oldestDueMs }) => due > 0 && oldestDueMs === undefined)).toBe(true);
     const { vitals } = await createQueue().vitals(db);
     const late = vitals.filter(({ code }) => code === 'oldest-due' || code === 'kind-unserved');
     expect(late.map(({ severity }) => severity)).toEqual(['unknown', 'unknown']);
-    expect(await dueTile(cancelling(...COUNTS, HEADS))).toMatch(/Due ≈ \d+ age unknown/);
+    expect(await dueTile(cancelling([...COUNTS, HEADS]))).toMatch(/Due ≈ \d+ age unknown/);
+  });
+});
+
+const WORKERS = '"queue_workers" as w group by';
+const PAUSES = '"queue_pauses" as p order by';
+const RESULTS = 'from "queue_results" as r';
+
+describe('while the tables of workers, pauses and results are locked', () => {
+  const queue = createQueue();
+  const vitalsOf = async (db: typeof database.db) => {
+    const { vitals } = await queue.vitals(db);
+    return Object.fromEntries(vitals.map(({ code, severity }) => [code, severity]));
+  };
+
+  beforeEach(async () => {
+    await clearTables(database.client);
+    await database.client`truncate queue_workers, queue_pauses`;
+    await database.client`
+      insert into queue_workers (name, queues, kinds) values ('w', '["mail", "empty"]', '["k"]')`;
+    await queue.pause(database.db, 'slow');
+    await addJobs(database.client, [
+      { queue: 'mail', dueInMs: -3_600_000 },
+      { queue: 'slow', dueInMs: -3_600_000 },
+    ]);
+  });
+
+  test('stats tell what they have last read', async () => {
+    const texts: string[] = [];
+    const db = cancelling(texts);
+    const real = performance.now.bind(performance);
+    let skippedMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => real() + skippedMs);
+    onTestFinished(() => clock.mockRestore());
+    const before = await queue.stats(db);
+    expect(before).toMatchObject({ workers: 1, queues: [{ workers: 1 }, { workers: 1 }, { workers: 0 }] });
+    texts.push(WORKERS, PAUSES, RESULTS);
+    await addJobs(database.client, [{ queue: 'mail', dueInMs: -1_000 }]);
+    skippedMs += 60_000;
+    const { workers, queues } = await queue.stats(db);
+    expect(workers).toBe(1);
+    expect(queues).toMatchObject([
+      { queue: 'empty', workers: 1 },
+      { queue: 'mail', due: 2, workers: 1 },
+      { queue: 'slow', pausedAt: expect.any(Date) },
+    ]);
+  });
+
+  test('vitals do not take what they could not read for none', async () => {
+    expect(await vitalsOf(cancelling([WORKERS]))).toMatchObject({
+      'oldest-due': 'error',
+      'kind-unserved': 'unknown',
+      'pause-forgotten': 'ok',
+      'workers-killed': 'ok',
+    });
+    expect(await vitalsOf(cancelling([PAUSES]))).toMatchObject({
+      'oldest-due': 'unknown',
+      'kind-unserved': 'unknown',
+      'pause-forgotten': 'unknown',
+    });
+    expect(await vitalsOf(cancelling([RESULTS]))).toMatchObject({
+      'oldest-due': 'error',
+      'kind-unserved': 'ok',
+      'workers-killed': 'unknown',
+    });
+    const all = [...COUNTS, HEADS, WORKERS, PAUSES, RESULTS, 'explain'];
+    expect(await vitalsOf(cancelling(all))).toMatchObject({
+      'oldest-due': 'unknown',
+      'kind-unserved': 'unknown',
+      'workers-killed': 'unknown',
+      'pause-forgotten': 'unknown',
+    });
+  });
+
+  test('a queue that is well without workers and pauses is well with them', async () => {
+    await database.client`delete from queue_jobs`;
+    await addJobs(database.client, [{ queue: 'mail', dueInMs: 60_000 }]);
+    expect(await vitalsOf(cancelling([WORKERS, PAUSES]))).toMatchObject({
+      'oldest-due': 'ok',
+      'kind-unserved': 'ok',
+      'claims-refused': 'ok',
+    });
   });
 });

@@ -10,7 +10,7 @@ import { sizeOfTables } from '../../queries/operate/size-of-tables.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor } from '../../sql/executor.ts';
-import { type TimedRunner, withinTime } from '../../sql/within-time.ts';
+import { withinTime } from '../../sql/within-time.ts';
 import type { LiveCounts, Precision } from './queue-stats.ts';
 import type { ReportedRates } from './reported-rates.ts';
 import type { Rest } from './rest.ts';
@@ -22,18 +22,31 @@ export interface LiveFigures {
   /** By queue, those without live jobs included where they are known. */
   readonly queues: ReadonlyMap<string, LiveCounts>;
   readonly kinds: readonly (CountedKind & { readonly precision: Precision })[];
-  readonly results: readonly CountedResults[];
+  /** Whether all queues with live jobs are among these: not where their table is locked. */
+  readonly hasAllQueues: boolean;
+  /** `undefined` where they could not be read in time, which does not mean that there are none. */
+  readonly results: readonly CountedResults[] | undefined;
   /** `undefined` where it could not be counted in time. */
   readonly retrying: CountedRetrying | undefined;
-  readonly crews: readonly Crew[];
-  readonly pauses: readonly PausedQueue[];
+  /** `undefined` where they could not be read in time. */
+  readonly crews: readonly Crew[] | undefined;
+  /** `undefined` where they could not be read in time. */
+  readonly pauses: readonly PausedQueue[] | undefined;
 }
 
-/** What is known of counting everything. */
-export interface ExactCounting {
-  /** After it took too long: not to be tried again before this, by the process's clock. */
+/** What was read beside the live jobs, when it was last read. */
+export interface LastRead {
+  readonly crews: readonly Crew[];
+  readonly pauses: readonly PausedQueue[];
+  readonly results: readonly CountedResults[];
+}
+
+/** What is known of earlier counts. */
+export interface EarlierCounts {
+  /** After a count of everything took too long: not to be tried again before this, by the process's clock. */
   exactAgainAt: number;
-  /** Learns from it how long an answer takes at most. */
+  readonly lastRead: LastRead;
+  /** Learns from a count how long an answer takes at most. */
   readonly rest: Pick<Rest, 'mostMs'>;
 }
 
@@ -56,7 +69,7 @@ const MAX_QUEUES = 1_000;
 /** A planned statement takes about a millisecond, and there are three for each. */
 const MAX_ESTIMATED_QUEUES = 100;
 
-type Counted = Pick<LiveFigures, 'queues' | 'kinds'>;
+type Counted = Pick<LiveFigures, 'queues' | 'kinds' | 'hasAllQueues'>;
 
 /** What is counted. */
 interface ToCount {
@@ -72,34 +85,58 @@ interface ToCount {
 export async function countLive(
   db: Database,
   { tables, reported }: ToCount,
-  known: ExactCounting,
+  known: EarlierCounts,
 ): Promise<LiveFigures> {
   const startMs = performance.now();
-  const begun = await withinTime(db, tables, EXACT_MS, (timed) => readAround(timed, tables));
-  const around = begun ?? { countedAt: new Date(), crews: [], pauses: [], results: [] };
-  const names = [...around.crews.flatMap(({ queues }) => queues), ...around.pauses.map(({ queue }) => queue)];
+  const around = await readAround(db, tables);
+  const { crews = known.lastRead.crews, pauses = known.lastRead.pauses } = around;
+  const names = [...crews.flatMap(({ queues }) => queues), ...pauses.map(({ queue }) => queue)];
   const counted = await countSomehow(db, tables, known, [...new Set(names)]);
-  const last = await withinTime(db, tables, RETRYING_MS, async ({ runner }) => ({
-    retrying: await countRetrying(runner, tables),
-    bytes: await sizeOfTables(runner, tables, reported?.table),
-  }));
-  known.rest.mostMs =
-    last?.bytes === undefined ? Number.POSITIVE_INFINITY : ANSWER_MS + (last.bytes / PAGE_BYTES) * PAGE_MS;
-  return { ...around, ...counted, retrying: last?.retrying, tookMs: performance.now() - startMs };
+  let size: { readonly bytes: number | undefined } | undefined;
+  const retrying = await withinTime(db, tables, RETRYING_MS, async ({ runner }) => {
+    size = { bytes: await sizeOfTables(runner, tables, reported?.table) };
+    return await countRetrying(runner, tables);
+  });
+  known.rest.mostMs = mostMsOf(size, known.rest.mostMs);
+  return { ...around, ...counted, retrying, tookMs: performance.now() - startMs };
 }
 
-/** All but the live jobs. */
-async function readAround({ runner, startedAt }: TimedRunner, tables: QueueTables) {
-  const crews = await findCrews(runner, tables);
-  const pauses = await findPauses(runner, tables);
-  const results = await countResults(runner, tables);
-  return { countedAt: startedAt, crews, pauses, results };
+/**
+ * How long an answer takes at most. To ask for the size is next to nothing: without an answer a table is
+ * locked, and the database need not rest from that.
+ */
+function mostMsOf(size: { readonly bytes: number | undefined } | undefined, lastMs: number): number {
+  if (size === undefined) return Number.isFinite(lastMs) ? lastMs : ANSWER_MS;
+  return size.bytes === undefined
+    ? Number.POSITIVE_INFINITY
+    : ANSWER_MS + (size.bytes / PAGE_BYTES) * PAGE_MS;
+}
+
+/** All but the live jobs. A table that is locked keeps no more than itself from being read. */
+async function readAround(
+  db: Database,
+  tables: QueueTables,
+): Promise<Pick<LiveFigures, 'countedAt' | 'crews' | 'pauses' | 'results'>> {
+  let countedAt: Date | undefined;
+  const within = async <T>(read: (runner: Executor) => Promise<T>): Promise<T | undefined> =>
+    await withinTime(db, tables, EXACT_MS, async ({ runner, startedAt }) => {
+      countedAt ??= startedAt;
+      return await read(runner);
+    });
+  let crews: readonly Crew[] | undefined;
+  let pauses = await within(async (runner) => {
+    crews = await findCrews(runner, tables);
+    return await findPauses(runner, tables);
+  });
+  if (crews === undefined) pauses = await within((runner) => findPauses(runner, tables));
+  const results = await within((runner) => countResults(runner, tables));
+  return { countedAt: countedAt ?? new Date(), crews, pauses, results };
 }
 
 async function countSomehow(
   db: Database,
   tables: QueueTables,
-  known: ExactCounting,
+  known: EarlierCounts,
   names: readonly string[],
 ): Promise<Counted> {
   if (performance.now() >= known.exactAgainAt) {
@@ -118,7 +155,8 @@ async function countSomehow(
   const estimated = await withinTime(db, tables, ESTIMATED_MS, ({ runner }) => estimate(runner, tables, all));
   const queues =
     estimated ?? new Map(all.map((queue) => [queue, { ...NONE, precision: 'unknown' as const }]));
-  return heads === undefined ? { queues, kinds: [] } : withHeads(queues, heads);
+  if (heads === undefined) return { queues, kinds: [], hasAllQueues: false };
+  return withHeads(queues, heads);
 }
 
 /** What is known of some queues, with the job of each that has been due for longest. */
@@ -133,6 +171,7 @@ function withHeads(queues: ReadonlyMap<string, LiveCounts>, heads: readonly Head
   const kinds = new Map(due.map(({ queue, kind }) => [JSON.stringify([queue, kind]), { queue, kind }]));
   return {
     queues: new Map(found),
+    hasAllQueues: true,
     kinds: [...kinds.values()].map((one) => ({
       ...one,
       ...{ ...NONE, due: 1, killers: 0, precision: 'at-least' as const },
@@ -144,7 +183,7 @@ function withHeads(queues: ReadonlyMap<string, LiveCounts>, heads: readonly Head
 async function countExactly(runner: Executor, tables: QueueTables): Promise<Counted> {
   const precision = 'exact';
   const kinds = (await countJobs(runner, tables)).map((kind) => ({ ...kind, precision }) as const);
-  return { queues: byQueue(kinds, () => precision), kinds };
+  return { queues: byQueue(kinds, () => precision), kinds, hasAllQueues: true };
 }
 
 /** The indexes say which queues there are, and which job of each has waited longest. */
@@ -168,7 +207,7 @@ async function countCapped(
     if (sum === undefined || kind === undefined) continue;
     sums.set(queue, { ...sum, oldestDueMs: Math.max(sum.oldestDueMs ?? 0, dueMs) });
   }
-  return { queues: sums, kinds };
+  return { queues: sums, kinds, hasAllQueues: true };
 }
 
 /** How many jobs of each queue were read. */

@@ -1,6 +1,6 @@
 import type { LiveFigures } from './count-live.ts';
 import { leftOut } from './left-out.ts';
-import { judge, unknown } from './make-vital.ts';
+import { isWell, judge, unknown } from './make-vital.ts';
 import type { Vital } from './queue-vitals.ts';
 import type { ServerFigures } from './server-figures.ts';
 
@@ -10,15 +10,22 @@ export function judgeClaims(
   passedOver: ServerFigures['passedOver'],
   isLimited: (queue: string) => boolean,
 ): Vital[] {
+  const fix = 'Look at oldest-snapshot, dead-rows and pg_locks.';
   if (passedOver === undefined) {
     const message = 'Timed out looking for jobs whose claims the database refuses';
-    return [unknown('claims-refused', 'count', message, 'Look at oldest-snapshot, dead-rows and pg_locks.')];
+    return [unknown('claims-refused', 'count', message, fix)];
   }
-  const paused = new Set(pauses.map(({ queue }) => queue));
-  const found = leftOut(passedOver, crews, (queue) => paused.has(queue) || isLimited(queue));
-  return judge(
+  const isKnown = crews !== undefined && pauses !== undefined;
+  const paused = new Set(pauses?.map(({ queue }) => queue));
+  // Without workers and pauses only what is parked is certain.
+  const isExcused = (queue: string) => !isKnown || paused.has(queue) || isLimited(queue);
+  const found = leftOut(passedOver, crews ?? [], isExcused);
+  const judged = judge(
     { code: 'claims-refused', unit: 'count', warningFrom: 1, errorFrom: Number.POSITIVE_INFINITY },
     found.map(({ count, ...one }) => ({ ...one, value: count })),
     'Workers can claim every due job',
   );
+  if (isKnown || !isWell(judged) || passedOver.every(({ head }) => head === undefined)) return judged;
+  const message = 'The workers and pauses could not be read in time';
+  return [unknown('claims-refused', 'count', message, fix)];
 }

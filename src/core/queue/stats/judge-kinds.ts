@@ -1,12 +1,13 @@
 import type { LiveFigures } from './count-live.ts';
-import { amountInWords, inWords, isOne, judge, unknown } from './make-vital.ts';
+import { amountInWords, inWords, isOne, isWell, judge, unknown } from './make-vital.ts';
 import type { Vital } from './queue-vitals.ts';
 import { workersOf } from './workers-of.ts';
 
 const MINUTE_MS = 60_000;
 
 /** Which kinds have due jobs but no worker that serves them. */
-export function judgeKinds({ kinds, queues, crews, pauses }: LiveFigures): Vital[] {
+export function judgeKinds(live: LiveFigures): Vital[] {
+  const { kinds, queues, crews = [], pauses = [], hasAllQueues } = live;
   const paused = new Set(pauses.map(({ queue }) => queue));
   const found = judge(
     { code: 'kind-unserved', unit: 'ms', warningFrom: MINUTE_MS, errorFrom: 5 * MINUTE_MS },
@@ -25,11 +26,17 @@ export function judgeKinds({ kinds, queues, crews, pauses }: LiveFigures): Vital
       })),
     'Every kind with jobs due for a minute has a worker',
   );
+  const fix = 'Look at oldest-snapshot, dead-rows and pg_locks.';
+  if (live.crews === undefined || live.pauses === undefined) {
+    // Without workers and pauses it was judged as if there were none.
+    if (isWell(found) && hasAllQueues) return found;
+    const message = 'The workers and pauses could not be read in time';
+    return [unknown('kind-unserved', 'ms', message, fix)];
+  }
   // Of queues whose jobs could not be counted only the kinds that have waited longest are known.
   const unseen = [...queues.values()].some(
     ({ precision }) => precision === 'unknown' || precision === 'estimated',
   );
-  if (!unseen || found.some(({ severity }) => severity !== 'ok')) return found;
-  const message = 'Timed out checking which kinds have due jobs';
-  return [unknown('kind-unserved', 'ms', message, 'Look at oldest-snapshot, dead-rows and pg_locks.')];
+  if ((!unseen && hasAllQueues) || !isWell(found)) return found;
+  return [unknown('kind-unserved', 'ms', 'Timed out checking which kinds have due jobs', fix)];
 }

@@ -19,12 +19,16 @@ export function judgeRetrying({ retrying, results }: LiveFigures): Vital[] {
     ];
   }
   const completed = new Map(
-    results.map(({ queue, kind, read, discarded }) => [JSON.stringify([queue, kind]), read - discarded]),
+    results?.map(({ queue, kind, read, discarded }) => [JSON.stringify([queue, kind]), read - discarded]),
   );
   const bad = retrying.kinds.filter(({ queue, kind, jobs }) => {
     const lately = completed.get(JSON.stringify([queue, kind])) ?? 0;
     return jobs >= LEAST && jobs / (jobs + lately) >= SHARE;
   });
+  if (results === undefined && bad.length > 0) {
+    const message = 'The results could not be read in time';
+    return [unknown('jobs-retrying', 'count', message, 'Look at pg_locks for a lock on queue_results.')];
+  }
   return judge(
     { code: 'jobs-retrying', unit: 'count', warningFrom: LEAST, errorFrom: Number.POSITIVE_INFINITY },
     bad.map(({ queue, kind, jobs }) => ({

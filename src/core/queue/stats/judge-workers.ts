@@ -1,19 +1,10 @@
 import type { SilentWorker } from '../../queries/operate/find-silent-workers.ts';
 import type { LiveFigures } from './count-live.ts';
-import { inWords, judge, unknown } from './make-vital.ts';
+import { inWords, isWell, judge, unknown } from './make-vital.ts';
 import type { Vital } from './queue-vitals.ts';
 
 /** Whether workers hang, or die at their jobs. */
-export function judgeWorkers(
-  { kinds, results }: LiveFigures,
-  silent: readonly SilentWorker[] | undefined,
-): Vital[] {
-  const killers = [...kinds, ...results];
-  const byKind = new Map<string, { queue: string; kind: string; value: number }>();
-  for (const { queue, kind, killers: count } of killers) {
-    const key = JSON.stringify([queue, kind]);
-    byKind.set(key, { queue, kind, value: (byKind.get(key)?.value ?? 0) + count });
-  }
+export function judgeWorkers(live: LiveFigures, silent: readonly SilentWorker[] | undefined): Vital[] {
   return [
     ...(silent === undefined
       ? [unknown('workers-silent', 'count', 'The workers could not be read in time', 'Look at pg_locks.')]
@@ -22,24 +13,36 @@ export function judgeWorkers(
           silent.length === 0 ? [] : [silentWorkers(silent)],
           'Every registered worker has been seen within a minute',
         )),
-    ...judge(
-      { code: 'workers-killed', unit: 'count', warningFrom: Number.POSITIVE_INFINITY, errorFrom: 1 },
-      [...byKind.values()].map(({ queue, kind, value }) => ({
-        queue,
-        kind,
-        value,
-        message:
-          value === 1
-            ? `1 job of '${kind}' in '${queue}' has killed two or more workers`
-            : `${value} jobs of '${kind}' in '${queue}' have each killed two or more workers`,
-        fix:
-          value === 1
-            ? `Cancel it, or deploy a handler of '${kind}' that survives it.`
-            : `Cancel them, or deploy a handler of '${kind}' that survives them.`,
-      })),
-      'No job has killed two workers',
-    ),
+    ...judgeKilled(live),
   ];
+}
+
+function judgeKilled({ kinds, results, hasAllQueues }: LiveFigures): Vital[] {
+  const byKind = new Map<string, { queue: string; kind: string; value: number }>();
+  for (const { queue, kind, killers } of [...kinds, ...(results ?? [])]) {
+    const key = JSON.stringify([queue, kind]);
+    byKind.set(key, { queue, kind, value: (byKind.get(key)?.value ?? 0) + killers });
+  }
+  const found = judge(
+    { code: 'workers-killed', unit: 'count', warningFrom: Number.POSITIVE_INFINITY, errorFrom: 1 },
+    [...byKind.values()].map(({ queue, kind, value }) => ({
+      queue,
+      kind,
+      value,
+      message:
+        value === 1
+          ? `1 job of '${kind}' in '${queue}' has killed two or more workers`
+          : `${value} jobs of '${kind}' in '${queue}' have each killed two or more workers`,
+      fix:
+        value === 1
+          ? `Cancel it, or deploy a handler of '${kind}' that survives it.`
+          : `Cancel them, or deploy a handler of '${kind}' that survives them.`,
+    })),
+    'No job has killed two workers',
+  );
+  if (!isWell(found) || (results !== undefined && hasAllQueues)) return found;
+  const message = 'Timed out looking for jobs that have killed workers';
+  return [unknown('workers-killed', 'count', message, 'Look at pg_locks.')];
 }
 
 function silentWorkers(silent: readonly SilentWorker[]) {

@@ -1,20 +1,36 @@
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
-import type { ExactCounting, LiveFigures } from './count-live.ts';
+import type { EarlierCounts, LastRead, LiveFigures } from './count-live.ts';
 import type { QueueRates } from './queue-stats.ts';
 import { Rest } from './rest.ts';
 import type { ServerFigures } from './server-figures.ts';
 import { SharedAnswer } from './shared-answer.ts';
 
 /** What a process knows of the figures of one queue in one database. */
-export class KnownFigures implements ExactCounting {
+export class KnownFigures implements EarlierCounts {
   readonly rest = new Rest();
   readonly live = new SharedAnswer<LiveFigures>(this.rest);
   readonly server = new SharedAnswer<ServerFigures | undefined>(this.rest);
   /** By minutes. */
   readonly #rates = new Map<number, SharedAnswer<QueueRates | undefined>>();
-  /** See `ExactCounting`. */
+  /** See `EarlierCounts`. */
   exactAgainAt = 0;
+  #lastRead: LastRead = { crews: [], pauses: [], results: [] };
+
+  /** See `EarlierCounts`. */
+  get lastRead(): LastRead {
+    return this.#lastRead;
+  }
+
+  /** Keeps what could be read for the time when it cannot be: see {@link lastRead}. */
+  remember({ crews, pauses, results }: LiveFigures): void {
+    const last = this.#lastRead;
+    this.#lastRead = {
+      crews: crews ?? last.crews,
+      pauses: pauses ?? last.pauses,
+      results: results ?? last.results,
+    };
+  }
 
   ratesOf(minutes: number): SharedAnswer<QueueRates | undefined> {
     const known = this.#rates.get(minutes) ?? new SharedAnswer<QueueRates | undefined>(this.rest);

@@ -41,6 +41,11 @@ export function unknown(code: VitalCode, unit: Vital['unit'], message: string, f
   return { code, severity: 'unknown', ...about, unit, message, fix };
 }
 
+/** Whether a judgement has found nothing. */
+export function isWell(vitals: readonly Vital[]): boolean {
+  return vitals.every(({ severity }) => severity === 'ok');
+}
+
 /** A count for people, and how good it is. */
 export function amountInWords(count: number, precision: Precision): string {
   if (precision === 'exact') return String(count);

@@ -47,9 +47,9 @@ export function isOldestUnknown({
 /** The live jobs of one queue. */
 export interface QueueCounts extends LiveCounts {
   readonly queue: string;
-  /** Since when the queue is paused; `undefined` when it is not. */
+  /** Since when the queue is paused; `undefined` when it is not. As last read, while that table is locked. */
   readonly pausedAt: Date | undefined;
-  /** How many registered workers serve it. */
+  /** How many registered workers serve it; as last read, while their table is locked. */
   readonly workers: number;
 }
 
@@ -132,7 +132,10 @@ export interface QueueStats {
   readonly estimated: boolean;
   /** By name: queues with live jobs, with a worker, or paused. */
   readonly queues: readonly QueueCounts[];
-  /** How many workers are registered. */
+  /**
+   * How many workers are registered. While another transaction locks their table: as many as were last read,
+   * and 0 before that. The vitals that depend on it are then `unknown`.
+   */
   readonly workers: number;
   /** By queue and name: kinds with live jobs, as far as they could be counted, or discarded ones. */
   readonly kinds: readonly KindCounts[];

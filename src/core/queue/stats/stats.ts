@@ -4,7 +4,7 @@ import { COUNTED_RESULTS, type CountedResults } from '../../queries/operate/coun
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Database, NO_DATABASE } from '../../sql/executor.ts';
 import { compare } from './compare.ts';
-import { countLive, type LiveFigures } from './count-live.ts';
+import { countLive, type LastRead, type LiveFigures } from './count-live.ts';
 import { figuresOf } from './known-figures.ts';
 import type { KindCounts, QueueCounts, QueueRates, QueueStats, StatsOptions } from './queue-stats.ts';
 import type { ReportedRates } from './reported-rates.ts';
@@ -25,7 +25,9 @@ export async function stats(db: Database, queue: QueueOfFigures, options: StatsO
   const { minutes = 15 } = checkOptions('stats: options', options, OPTIONS);
   checkInteger('stats: minutes', minutes, 1, MAX_MINUTES);
   checkCanBegin(db);
-  const live = await liveFigures(db, queue);
+  const counted = await liveFigures(db, queue);
+  // While a table is locked there are not suddenly no workers.
+  const live = { ...counted, ...figuresOf(queue.tables, db).lastRead };
   const rates = await ratesOf(db, queue, minutes);
   const queues = queuesOf(live);
   const kinds = kindsOf(live);
@@ -53,7 +55,11 @@ export function checkCanBegin(db: Database): void {
 /** What there is to do, shared by all who ask. */
 export async function liveFigures(db: Database, queue: QueueOfFigures): Promise<LiveFigures> {
   const known = figuresOf(queue.tables, db);
-  return await known.live.get(() => countLive(db, queue, known));
+  return await known.live.get(async () => {
+    const counted = await countLive(db, queue, known);
+    known.remember(counted);
+    return counted;
+  });
 }
 
 /** What workers have reported, shared by all who ask for as many minutes; `undefined` without metrics. */
@@ -67,8 +73,11 @@ export async function ratesOf(
   return await shared.get(() => reported.read(db, tables, minutes));
 }
 
+/** Live figures, with what was last read in place of what could not be. */
+type Figures = Omit<LiveFigures, keyof LastRead> & LastRead;
+
 /** With those that have no live jobs, but a worker or a pause. */
-export function queuesOf({ queues, crews, pauses }: LiveFigures): QueueCounts[] {
+function queuesOf({ queues, crews, pauses }: Figures): QueueCounts[] {
   const served = crews.flatMap((crew) => crew.queues);
   const names = new Set([...queues.keys(), ...served, ...pauses.map(({ queue }) => queue)]);
   const precision = [...queues.values()].some((counts) => counts.precision === 'unknown')
@@ -82,7 +91,7 @@ export function queuesOf({ queues, crews, pauses }: LiveFigures): QueueCounts[] 
   }));
 }
 
-export function kindsOf({ kinds, results, crews }: LiveFigures): KindCounts[] {
+function kindsOf({ kinds, results, crews }: Figures): KindCounts[] {
   const found = new Map<string, KindCounts>();
   const keyOf = (queue: string, kind: string) => JSON.stringify([queue, kind]);
   for (const { killers: _, ...counts } of kinds) {
