@@ -2,18 +2,25 @@ import { readFile } from 'node:fs/promises';
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable, pgSchema } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, type Finding, type FindingCode, limitsIn, workflowsIn } from 'drizzle-queue';
+import {
+  createQueue,
+  type Finding,
+  type FindingCode,
+  limitsIn,
+  schedulesIn,
+  workflowsIn,
+} from 'drizzle-queue';
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import * as workflows from 'drizzle-queue/schema/workflows';
 import postgres from 'postgres';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { inspectServer } from '../../src/core/queries/operate/inspect-server.ts';
 import { checkServer } from '../../src/core/queue/check/check-server.ts';
 import { startStandby } from '../faults/standby.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
 import { AS_ON_CITUS, ONE_SHARD_AFTER_THE_OTHER } from '../support/citus.ts';
-import { controlStatements, workflowsStatements } from '../support/control-tables.ts';
+import { addControlTables, controlStatements, workflowsStatements } from '../support/control-tables.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -22,6 +29,7 @@ import { until } from '../support/until.ts';
 const queue = createQueue();
 const database = useTestDatabase();
 const empty = useTestDatabase({ template: false });
+const locked = useTestDatabase();
 
 const TUNED = `
   alter table queue_jobs set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
@@ -514,6 +522,31 @@ test('jobs that are parked because their claim was refused, and one that idle wo
   ]);
 });
 
+describe('while another transaction locks a table', () => {
+  beforeAll(async () => {
+    await addControlTables(locked);
+    await locked.client`insert into queue_workers (name, queues, kinds) values ('w', '["mail"]', '["k"]')`;
+  });
+
+  test.for([
+    ['queue_workers', /^Timed out looking at silent workers, workers(, groups)?: another transaction locks/],
+    ['queue_pauses', /^Timed out looking at pauses: another transaction locks/],
+    ['queue_jobs', /^Timed out looking at unserved kinds, refused claims(, groups)?: another/],
+    ['queue_schedules', /^Timed out looking at schedules: another transaction locks/],
+  ] as const)('%s, it is found, and so is what can be seen', async ([table, message]) => {
+    const [holder] = await locked.connect();
+    if (holder === undefined) throw new Error('there is no connection');
+    const of = createQueue({ schedules: schedulesIn(control.queueSchedules) });
+    const findings = await holder.db.transaction(async (tx) => {
+      await tx.execute(sql.raw(`lock table ${table} in access exclusive mode`));
+      return await of.check(locked.db);
+    });
+    expect(codes(findings)).toEqual(['timed-out', 'not-tuned', 'not-tuned']);
+    expect(findings[0]?.message).toMatch(message);
+    expect(codes(await of.check(locked.db))).not.toContain('timed-out');
+  });
+});
+
 test('every finding has an entry in the guide', async () => {
   const all: Record<FindingCode, true> = {
     'autovacuum-off': true,
@@ -541,6 +574,7 @@ test('every finding has an entry in the guide', async () => {
     'single-connection': true,
     'tables-elsewhere': true,
     'tables-missing': true,
+    'timed-out': true,
     'worker-silent': true,
   };
   const guide = await readFile('docs/troubleshooting.md', 'utf8');

@@ -19,8 +19,10 @@
           select n.relname as name, x.indisunique as "isUnique", x.indisprimary as "isPrimary",
             x.indisvalid as "isValid", x.indpred is not null as "isPartial",
             array(
-              select pg_get_indexdef(x.indexrelid, k, true)
-              from generate_series(1, x.indnkeyatts) as k order by k
+              select coalesce(quote_ident(a.attname), pg_get_indexdef(x.indexrelid, k, true))
+              from generate_series(1, x.indnkeyatts) as k
+              left join pg_attribute as a on a.attrelid = s.id and a.attnum = nullif(x.indkey[k - 1], 0)
+              order by k
             ) as keys,
             array(
               select a.attname from pg_depend as d

@@ -41,7 +41,12 @@ export interface IndexState {
   readonly uses: readonly string[];
 }
 
-/** What the catalog says about one of the queue's tables; reads no row of it, and needs no rights to it. */
+/**
+ * What the catalog says about one of the queue's tables; reads no row of it, and needs no rights to it.
+ *
+ * **Under concurrency.** It waits for a transaction that locks the table exclusively only where an index has
+ * an expression, which `pg_get_indexdef` opens the table for.
+ */
 export async function inspectTable(db: Executor, tables: QueueTables, table: PgTable): Promise<TableState> {
   const [row = {}] = await queryRows(db, tables, inspectTableQuery(table));
   // As text, because drivers decode JSON and arrays differently.
@@ -81,8 +86,10 @@ export function inspectTableQuery(table: PgTable): SQL {
           select n.relname as name, x.indisunique as "isUnique", x.indisprimary as "isPrimary",
             x.indisvalid as "isValid", x.indpred is not null as "isPartial",
             array(
-              select pg_get_indexdef(x.indexrelid, k, true)
-              from generate_series(1, x.indnkeyatts) as k order by k
+              select coalesce(quote_ident(a.attname), pg_get_indexdef(x.indexrelid, k, true))
+              from generate_series(1, x.indnkeyatts) as k
+              left join pg_attribute as a on a.attrelid = s.id and a.attnum = nullif(x.indkey[k - 1], 0)
+              order by k
             ) as keys,
             array(
               select a.attname from pg_depend as d

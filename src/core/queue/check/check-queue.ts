@@ -1,6 +1,7 @@
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import { findCrews } from '../../queries/operate/find-crews.ts';
+import { type Crew, findCrews } from '../../queries/operate/find-crews.ts';
 import { findServedQueues, hasGroups } from '../../queries/operate/find-grouped-queues.ts';
+import { findPauses } from '../../queries/operate/find-pauses.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectServer } from '../../queries/operate/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/operate/inspect-table.ts';
@@ -9,6 +10,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { workersOf } from '../stats/workers-of.ts';
+import { BoundedLooks } from './bounded-looks.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkConnection } from './check-connection.ts';
 import { checkIds } from './check-ids.ts';
@@ -53,10 +55,23 @@ export interface FeaturesToCheck {
   readonly limits: LimitsToCheck | undefined;
 }
 
+/** What is taken for granted of a table that could not be inspected in time. */
+const NOT_READ: TableState = {
+  present: true,
+  readable: false,
+  columns: [],
+  indexes: [],
+  checks: [],
+  partitionKeys: [],
+  storage: [],
+  otherSchemas: [],
+};
+
 /**
  * What is wrong with the set-up of a queue's database, errors first. Reads the catalog and the workers' rows,
- * writes nothing, and takes no lock that anything waits for. Behind a pooler it takes two connections at once
- * of the app's pool, where they can be had.
+ * writes nothing, and takes no lock that anything waits for. It waits for the locks of others for some
+ * seconds at most, where the driver has transactions. Behind a pooler it takes two connections at once of the
+ * app's pool, where they can be had.
  *
  * @throws only the driver's errors, when the database cannot be asked
  */
@@ -66,29 +81,64 @@ export async function checkQueue(
   { features, limits }: FeaturesToCheck,
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
-  const findings = [...checkServer(server), ...checkConnection(db), ...(await checkPooler(db))];
-  const states = new Map<PgTable, TableState>();
+  const ofServer = checkServer(server);
+  const findings = [...ofServer, ...checkConnection(db), ...(await checkPooler(db))];
+  const looks = new BoundedLooks(db, tables, !ofServer.some(({ code }) => code === 'not-postgres'));
   const all: PgTable[] = [...Object.values(tables), ...features.flatMap(({ tables }) => tables)];
+  let states: ReadonlyMap<PgTable, TableState>;
   try {
-    for (const table of all) states.set(table, await inspectTable(db, tables, table));
+    states = await inspectTables(looks, tables, all);
   } catch (error) {
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     return [...findings, permissionDenied(error)];
   }
-  const stateOf = (table: PgTable): TableState => {
-    const state = states.get(table);
-    if (state === undefined) throw new Error('every table of the queue was inspected');
-    return state;
-  };
+  const stateOf = (table: PgTable): TableState => states.get(table) ?? NOT_READ;
   findings.push(...missingTables(tables, stateOf, server));
   for (const feature of features) {
     const absent = feature.tables.filter((table) => !stateOf(table).present);
     if (absent.length > 0) findings.push(tablesMissing(feature, absent));
   }
-  for (const table of all.filter((table) => stateOf(table).present)) {
-    findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
+  for (const [table, state] of states) {
+    if (state.present) findings.push(...checkColumns(table, state), ...checkIndexes(table, state));
   }
   findings.push(...checkUpkeep(tables, stateOf));
+  findings.push(...(await checkRows(db, tables, { features, limits, looks, stateOf })));
+  findings.push(...looks.timedOut());
+  const order = ['error', 'warning', 'hint'];
+  return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+}
+
+/** Those that could be inspected in time. */
+async function inspectTables(
+  looks: BoundedLooks,
+  tables: QueueTables,
+  all: readonly PgTable[],
+): Promise<ReadonlyMap<PgTable, TableState>> {
+  const states = new Map<PgTable, TableState>();
+  let left = all;
+  while (left.length > 0) {
+    await looks.take('the catalog', async (runner) => {
+      for (const table of left) states.set(table, await inspectTable(runner, tables, table));
+    });
+    // Passes over the one that took too long.
+    left = left.filter((table) => !states.has(table)).slice(1);
+  }
+  return states;
+}
+
+interface RowsToCheck extends FeaturesToCheck {
+  readonly looks: BoundedLooks;
+  readonly stateOf: (table: PgTable) => TableState;
+}
+
+/** What the rows of workers and jobs tell. */
+async function checkRows(
+  db: Executor,
+  tables: QueueTables,
+  { features, limits, looks, stateOf }: RowsToCheck,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const found = (some: readonly Finding[] | undefined) => findings.push(...(some ?? []));
   // A web app's role may be unable to read the workers, and a missing column is already a finding.
   const { queueJobs, queueWorkers, queuePauses } = tables;
   const mayAsk = (table: PgTable, asked: readonly PgColumn[]) => {
@@ -97,10 +147,10 @@ export async function checkQueue(
   };
   const onCitus = await isCitus(db, tables);
   const hasIds = stateOf(queueJobs).columns.some(({ name }) => name === queueJobs.id.name);
-  if (onCitus) findings.push(...features.flatMap(({ onCitus: found }) => found ?? []));
-  if (onCitus && hasIds) findings.push(...(await checkIds(db, tables)));
+  if (onCitus) found(features.flatMap(({ onCitus: refused }) => refused ?? []));
+  if (onCitus && hasIds) found(await looks.take('the ids', (runner) => checkIds(runner, tables)));
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
-    findings.push(...(await silentWorkers(db, tables)));
+    found(await looks.take('silent workers', (runner) => silentWorkers(runner, tables)));
     const { id, queue, kind, groupKey, priority, runAt, workerId, attempt, errors } = queueJobs;
     const asked = [id, queue, kind, groupKey, priority, runAt, workerId];
     // There they are counted, with those that have killed workers.
@@ -108,36 +158,52 @@ export async function checkQueue(
     const mayAskKinds =
       mayAsk(queueWorkers, [queueWorkers.kinds]) &&
       mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
-    if (mayAskKinds && mayAsk(queueJobs, [...asked, ...counted])) {
-      findings.push(...(await unservedKinds(db, tables, { onCitus })));
-      findings.push(...(await foundByFeatures(db, tables, features, mayAsk)));
+    const crews = mayAskKinds
+      ? await looks.take('workers', (runner) => findCrews(runner, tables))
+      : undefined;
+    const pauses = mayAskKinds
+      ? await looks.take('pauses', (runner) => findPauses(runner, tables))
+      : undefined;
+    if (crews !== undefined && pauses !== undefined && mayAsk(queueJobs, [...asked, ...counted])) {
+      const known = { onCitus, crews, paused: new Set(pauses.map((pause) => pause.queue)) };
+      found(await looks.take('unserved kinds', (runner) => unservedKinds(runner, tables, known)));
+      const ofFeatures = { features, crews, mayAsk };
+      found(await looks.take('schedules', (runner) => foundByFeatures(runner, ofFeatures)));
       if (mayAsk(queueJobs, [errors])) {
         const isLimited = (name: string) => limits?.has(name) ?? false;
-        findings.push(...(await refusedClaims(db, tables, { onCitus, isLimited })));
+        found(
+          await looks.take('refused claims', (runner) =>
+            refusedClaims(runner, tables, { ...known, isLimited }),
+          ),
+        );
       }
     }
     if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
-      findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));
+      const isDeclared = (queue: string) => limits?.isGrouped(queue) ?? false;
+      found(await looks.take('groups', (runner) => undeclaredGroups(runner, tables, isDeclared)));
     }
   }
-  if (limits !== undefined) findings.push(...(await limits.check({ db, tables, onCitus, mayAsk })));
-  const order = ['error', 'warning', 'hint'];
-  return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  if (limits !== undefined) {
+    const question = { tables, onCitus, mayAsk };
+    found(await looks.take('limits', (runner) => limits.check({ ...question, db: runner })));
+  }
+  return findings;
 }
 
 /** Without any worker there is nothing to ask. */
 async function foundByFeatures(
   db: Executor,
-  tables: QueueTables,
-  features: readonly FeatureToCheck[],
-  mayAsk: FeatureQuestion['mayAsk'],
+  {
+    features,
+    crews,
+    mayAsk,
+  }: Pick<FeaturesToCheck, 'features'> &
+    Pick<FeatureQuestion, 'mayAsk'> & { readonly crews: readonly Crew[] },
 ): Promise<Finding[]> {
-  const asked = features.filter(({ check }) => check !== undefined);
-  const crews = asked.length === 0 ? [] : await findCrews(db, tables);
   if (crews.length === 0) return [];
   const isServed = (queue: string, kind: string) => workersOf(crews, queue, kind) > 0;
   const found: Finding[] = [];
-  for (const { check } of asked) found.push(...((await check?.({ db, isServed, mayAsk })) ?? []));
+  for (const { check } of features) found.push(...((await check?.({ db, isServed, mayAsk })) ?? []));
   return found;
 }
 

@@ -24,6 +24,7 @@ export type FindingCode =
   | 'single-connection'
   | 'tables-elsewhere'
   | 'tables-missing'
+  | 'timed-out'
   | 'worker-silent'
   | 'workflows-on-citus';
 

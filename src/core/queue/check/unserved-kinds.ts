@@ -1,18 +1,21 @@
 import { countJobs } from '../../queries/operate/count-jobs.ts';
-import { findCrews } from '../../queries/operate/find-crews.ts';
+import type { Crew } from '../../queries/operate/find-crews.ts';
 import { findHeads, type Head } from '../../queries/operate/find-heads.ts';
-import { findPauses } from '../../queries/operate/find-pauses.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Executor, Runner } from '../../sql/executor.ts';
-import { hasTransactions, withinTime } from '../../sql/within-time.ts';
+import type { Runner } from '../../sql/executor.ts';
 import { workersOf } from '../stats/workers-of.ts';
 import type { Finding } from './finding.ts';
 
 /** A deployment replaces its workers within this. */
 const UNSERVED_MS = 60_000;
 const MAX_HEADS = 1_000;
-/** Dead rows under an old snapshot make the look slow, and a check must not wait for that. */
-const LIMIT_MS = 2_000;
+
+/** What is known of the queues beside their jobs. */
+export interface KnownQueues {
+  readonly onCitus: boolean;
+  readonly crews: readonly Crew[];
+  readonly paused: ReadonlySet<string>;
+}
 
 /**
  * Due jobs that no registered worker has a handler for. It only reads the job that has waited longest at each
@@ -21,18 +24,14 @@ const LIMIT_MS = 2_000;
  * jobs.
  */
 export async function unservedKinds(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
-  { onCitus }: { readonly onCitus: boolean },
+  { onCitus, crews, paused }: KnownQueues,
 ): Promise<Finding[]> {
   const look = onCitus ? headsOfAll : findHeads;
-  const crews = await findCrews(db, tables);
-  const paused = new Set((await findPauses(db, tables)).map(({ queue }) => queue));
-  const heads = hasTransactions(db)
-    ? await withinTime(db, tables, LIMIT_MS, ({ runner }) => look(runner, tables, MAX_HEADS))
-    : await look(db, tables, MAX_HEADS);
+  const heads = await look(db, tables, MAX_HEADS);
   const found = new Map<string, Finding>();
-  for (const { queue, kind, dueMs } of heads ?? []) {
+  for (const { queue, kind, dueMs } of heads) {
     if (kind === undefined || dueMs < UNSERVED_MS || paused.has(queue)) continue;
     if (workersOf(crews, queue, kind) > 0) continue;
     const served = workersOf(crews, queue) > 0;
