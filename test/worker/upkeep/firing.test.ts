@@ -10,6 +10,7 @@ import {
   handle,
   unvalidated,
 } from 'drizzle-queue';
+import { queueSchedules } from 'drizzle-queue/schema/control';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { REQUESTED } from '../../../src/core/sql/wake-channel.ts';
 import { MOST_BYTES } from '../../../src/features/schedules/catch-up.ts';
@@ -121,6 +122,21 @@ test('a transaction that has changed a declared schedule holds up no other decla
   });
   await until(async () => (await rowOf('a'))?.declared_by !== null);
   expect((await rowOf('a'))?.paused_at).not.toBeNull();
+}, 30_000);
+
+test('a declaration that the database refuses costs few statements, however many others there are', async () => {
+  await database.client`alter table queue_schedules add constraint mine check (name <> 's199')`;
+  onTestFinished(async () => {
+    await database.client`alter table queue_schedules drop constraint mine`;
+  });
+  const counted = countedDatabase();
+  const schedules = Array.from({ length: 200 }, (_, n) => yearly(`s${n}`));
+  const { errors } = await ticking(schedules, { db: counted.db });
+  await until(() => errors.length > 0);
+  expect(errors[0]).toMatchObject({ during: 'declaring schedules' });
+  // All, and then two halves for each of the eight times that 200 can be halved.
+  expect(counted.about('insert into "queue_schedules"')).toBeLessThanOrEqual(17);
+  expect(await database.db.$count(queueSchedules)).toBe(199);
 }, 30_000);
 
 test('an interval of other hands without a length is an error, and the others fire', async () => {

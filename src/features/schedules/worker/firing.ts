@@ -127,7 +127,7 @@ export class Firing implements BackgroundPart {
     return this.#options.declared.length === 0 ? restMs : Math.min(restMs, this.#declareMs - nowMs);
   }
 
-  /** Writes declarations in one statement, or one by one if that fails. Returns whether it wrote them all. */
+  /** Writes declarations in one statement, or by halves if that fails. Returns whether it wrote them all. */
   async #declare(schedules: readonly NewSchedule[], signal?: AbortSignal): Promise<boolean> {
     const { db, tables, workerId, events } = this.#options;
     const unfit = [...this.#failed].flatMap(([name, { times }]) => (times < UNFIT_TIMES ? [] : [name]));
@@ -139,11 +139,12 @@ export class Firing implements BackgroundPart {
     } catch (error) {
       const isAboutRows = !isAboutTheServer(error) && !isAboutAccess(error);
       if (isAboutRows && schedules.length > 1) {
-        // One that is locked or refused must not hold up the others.
+        // One that is locked or refused must not hold up the others, nor cost a statement for each of them.
+        const middle = schedules.length >> 1;
         let all = true;
-        for (const schedule of schedules) {
+        for (const half of [schedules.slice(0, middle), schedules.slice(middle)]) {
           if (signal?.aborted) return false;
-          all = (await this.#declare([schedule])) && all;
+          all = (await this.#declare(half, signal)) && all;
         }
         return all;
       }
