@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
 import { createQueue, defineJob, fixedBackoff, handle, runNext } from 'drizzle-queue';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -277,6 +278,43 @@ describe('doctor', () => {
       expect({ code: ended.code, ...JSON.parse(ended.stdout) }).toMatchObject({ code: 1, ok: false });
     } finally {
       await database.client`alter table queue_jobs_away rename to queue_jobs`;
+    }
+  });
+
+  test('says once what the check and the vitals have found, and has both as JSON', async () => {
+    await database.client`
+      insert into queue_workers (name, queues, seen_at) values ('w', '[]', now() - interval '7 minutes')`;
+    try {
+      const { stdout } = await run('doctor');
+      expect(stdout).toContain('(workers-silent)');
+      expect(stdout).not.toContain('(worker-silent)');
+      const { findings, vitals } = JSON.parse((await run('doctor', '--json')).stdout);
+      expect(findings).toContainEqual(expect.objectContaining({ code: 'worker-silent' }));
+      expect(vitals).toContainEqual(expect.objectContaining({ code: 'workers-silent', severity: 'warning' }));
+    } finally {
+      await database.client`delete from queue_workers`;
+    }
+  });
+
+  test('tells a role that may not read the workers what it could check', async () => {
+    const role = `poor_${randomBytes(4).toString('hex')}`;
+    const name = new URL(database.url).pathname.slice(1);
+    await database.client.unsafe(`create role ${role} login password 'poor'`);
+    try {
+      await database.client.unsafe(`grant connect on database "${name}" to ${role}`);
+      await database.client.unsafe(`grant select on queue_jobs, queue_results, queue_pauses to ${role}`);
+      const url = new URL(database.url);
+      url.username = role;
+      url.password = 'poor';
+      const { code, stdout, stderr } = await runCli(cli.bin, ['doctor', '--url', url.href], { cwd });
+      expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+      expect(stdout).toMatch(
+        /^1 error, .*\nerror This role may not read what the vitals need.*queue_workers/,
+      );
+      expect(stdout).toContain('(not-tuned)');
+    } finally {
+      await database.client.unsafe(`drop owned by ${role}`);
+      await database.client.unsafe(`drop role ${role}`);
     }
   });
 });

@@ -1,10 +1,14 @@
 import type { Command } from 'commander';
 import { type Finding, MissingMigrationError, type QueueVitals, type Vital } from '../../../index.ts';
+import { notInVitals, sqlStateOf } from '../../../internal.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
+import { sentenceOf } from '../sentence-of.ts';
 import { ShownValues } from '../shown-values.ts';
 import type { Output, Style } from '../terminal/output.ts';
 import { inLine } from '../terminal/printable.ts';
+
+const INSUFFICIENT_PRIVILEGE = '42501';
 
 interface Flags {
   readonly strict?: boolean;
@@ -22,28 +26,45 @@ export function addDoctor(program: Command, end: (code: ExitCode) => void): void
 async function doctor({ project, flags, output }: Context<Flags>): Answer {
   const { db, queue } = project;
   const values = new ShownValues(project);
-  const findings = (await queue.check(db)).map((found) => values.finding(found));
-  const vitals = (await vitalsOf(() => queue.vitals(db), findings)).map((vital) => values.finding(vital));
+  const found = await queue.check(db);
+  const { vitals, unread } = await vitalsOf(() => queue.vitals(db), found);
+  const findings = [...found, ...unread];
   const judged = [...findings, ...vitals];
   const has = (severity: string) => judged.some((each) => each.severity === severity);
   const ok = !has('error') && !(flags.strict === true && has('warning'));
-  if (output.json) await output.document({ ok, findings, vitals });
-  else await print(output, judged);
+  const shown = <T extends Finding | Vital>(some: readonly T[]) => some.map((one) => values.finding(one));
+  if (output.json) await output.document({ ok, findings: shown(findings), vitals: shown(vitals) });
+  // A reader need not be told of one cause twice; a program may look for either code.
+  else await print(output, [...shown(notInVitals(findings, vitals)), ...shown(vitals)]);
   return ok ? 0 : 1;
 }
 
+interface VitalsRead {
+  readonly vitals: readonly Vital[];
+  /** Why they could not be read. */
+  readonly unread: readonly Finding[];
+}
+
 /** Without tables there is nothing to measure, and the findings say so already. */
-async function vitalsOf(
-  ask: () => Promise<QueueVitals>,
-  findings: readonly Finding[],
-): Promise<readonly Vital[]> {
+async function vitalsOf(ask: () => Promise<QueueVitals>, findings: readonly Finding[]): Promise<VitalsRead> {
   try {
-    return (await ask()).vitals;
+    return { vitals: (await ask()).vitals, unread: [] };
   } catch (error) {
     if (error instanceof MissingMigrationError && findings.some(({ severity }) => severity === 'error'))
-      return [];
-    throw error;
+      return { vitals: [], unread: [] };
+    if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
+    return { vitals: [], unread: [withoutRights(error)] };
   }
+}
+
+/** What was found before is worth telling all the same. */
+function withoutRights(error: unknown): Finding {
+  return {
+    code: 'permission-denied',
+    severity: 'error',
+    message: `This role may not read what the vitals need. ${sentenceOf(error)}`,
+    fix: 'Run doctor as a role that may read all tables of the queue: see the guide "Schema", "Grants"',
+  };
 }
 
 const STYLES: Readonly<Record<string, Style>> = {

@@ -1,5 +1,5 @@
 import type { Finding, Vital } from '../../../index.ts';
-import { unlessMissing } from '../../../internal.ts';
+import { notInVitals, unlessMissing } from '../../../internal.ts';
 import { countText, durationText } from '../duration.ts';
 import { boundFirstCount } from '../figures.ts';
 import { folded } from '../folded.ts';
@@ -11,11 +11,13 @@ import { Shown } from '../parts/shown.tsx';
 import { TableHead } from '../parts/table-head.tsx';
 import type { Visit } from '../visit.ts';
 
-/** What is wrong with the set-up of the database. */
-export async function findingsOf({ settings, looks }: Visit): Promise<readonly Finding[]> {
+/** What is wrong with the set-up of the database, beside what these vitals say with a value. */
+export async function findingsOf(
+  { settings, looks }: Visit,
+  vitals: readonly Vital[],
+): Promise<readonly Finding[]> {
   const found = await looks.shared('findings', () => settings.queue.check(settings.db), 'slow');
-  // These two the vitals say, too, with a value.
-  return found.filter(({ code }) => code !== 'kind-unserved' && code !== 'worker-silent');
+  return notInVitals(found, vitals);
 }
 
 /** What alerts watch, the worst first. */
@@ -27,9 +29,9 @@ export async function vitalsOf(visit: Visit): Promise<readonly Vital[]> {
 
 /** What `queue.check` has found, and what alerts watch. */
 export async function databasePage(visit: Visit) {
-  const findings = await findingsOf(visit);
   // Tables that everything needs may be missing, which the findings say.
   const vitals = await unlessMissing(vitalsOf(visit));
+  const findings = await findingsOf(visit, vitals ?? []);
   return (
     <Page visit={visit} title="Database">
       {findings.length === 0 ? (

@@ -27,7 +27,8 @@ export async function overviewPage(visit: Visit) {
       ? await lastHour(visit)
       : { minutes: reportedHour(reported, figures.countedAt), since: undefined };
   const { total, queues = [], workers } = figures ?? {};
-  const found = granted.whole ? [...(await vitalsOf(visit)), ...(await findingsOf(visit))] : [];
+  const vitals = granted.whole ? await vitalsOf(visit) : [];
+  const found = granted.whole ? [...vitals, ...(await findingsOf(visit, vitals))] : [];
   const findings = found.filter(({ severity }) => severity === 'error' || severity === 'warning');
   const hour = finished && sumOf(finished.minutes);
   const read = finished?.since && durationText(nowMs - finished.since.getTime());

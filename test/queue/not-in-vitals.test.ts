@@ -1,0 +1,52 @@
+import type { Finding, Vital } from 'drizzle-queue';
+import { expect, test } from 'vitest';
+import { notInVitals } from '../../src/core/queue/check/not-in-vitals.ts';
+
+const finding = (code: Finding['code'], message: string): Finding => ({
+  code,
+  severity: 'warning',
+  message,
+  fix: 'fix',
+});
+const vital = (code: Vital['code'], severity: Vital['severity'], queue?: string, kind?: string): Vital => ({
+  ...{ code, severity, queue, kind },
+  ...{ value: 1, unit: 'count', message: '', fix: '' },
+});
+
+const unserved = finding('kind-unserved', "A job of the kind 'a' in 'mail' has been due for 7 minutes");
+const scheduled = finding('kind-unserved', "The schedule 's' is for jobs of the kind 'b' in 'mail'");
+const silent = finding('worker-silent', "The worker 'w' was last seen 7 minutes ago");
+const refused = finding('claims-refused', "1 job of 'mail' is parked");
+const tuned = finding('not-tuned', 'no fillfactor');
+const all = [unserved, scheduled, silent, refused, tuned];
+
+test('what a vital warns of is not said again', () => {
+  expect(notInVitals(all, [vital('kind-unserved', 'error', 'mail', 'a')])).toEqual([
+    scheduled,
+    silent,
+    refused,
+    tuned,
+  ]);
+  expect(notInVitals(all, [vital('workers-silent', 'warning'), vital('claims-refused', 'warning')])).toEqual([
+    unserved,
+    scheduled,
+    tuned,
+  ]);
+});
+
+test('what is well or unknown by the vitals is said by the findings', () => {
+  const codes = ['kind-unserved', 'workers-silent', 'claims-refused'] as const;
+  expect(
+    notInVitals(
+      all,
+      codes.map((code) => vital(code, 'unknown')),
+    ),
+  ).toEqual(all);
+  expect(
+    notInVitals(
+      all,
+      codes.map((code) => vital(code, 'ok')),
+    ),
+  ).toEqual(all);
+  expect(notInVitals(all, [])).toEqual(all);
+});
