@@ -136,6 +136,7 @@ describe('toNode', () => {
         sent.end(body);
       });
     expect(await status({ host: 'a b' })).toBe(400);
+    expect(await status({ host: `user:secret@${hostname}` })).toBe(400);
     expect(await status({ host: hostname }, 'x'.repeat(1_100_000))).toBe(413);
   });
 
@@ -152,6 +153,29 @@ describe('toNode', () => {
         sent.end();
       });
       expect(status).toBe(405);
+      expect(printed).not.toHaveBeenCalled();
+    } finally {
+      printed.mockRestore();
+    }
+  });
+
+  test('an upload that is cut off is not logged', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    try {
+      const handled = later();
+      const answer = toNode(dashboardAt('/'));
+      const listener: RequestListener = (asked, response) => {
+        void answer(asked, response).then(handled.resolve);
+      };
+      const { hostname, port } = new URL(await listening(listener));
+      const headers = { 'content-length': '1000' };
+      const sent = request({ hostname, port, method: 'POST', path: '/actions/pause', headers });
+      sent.on('error', () => {});
+      const begun = new Promise((resolve) => servers[0]?.once('request', resolve));
+      sent.write('queue=');
+      await begun;
+      sent.destroy();
+      await handled.promise;
       expect(printed).not.toHaveBeenCalled();
     } finally {
       printed.mockRestore();

@@ -105,6 +105,8 @@ async function toRequest(request: NodeRequest, signal: AbortSignal): Promise<Req
   } catch {
     throw new RefusedRequestError(400);
   }
+  // A `Host` such as `user@example.com` is not a host, and the Fetch API refuses credentials in addresses.
+  if (url.username !== '' || url.password !== '') throw new RefusedRequestError(400);
   if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal });
   const body = await bodyOf(request);
   // A parser may have inflated it; what counts is how long it is now.
@@ -123,9 +125,20 @@ async function bodyOf(request: NodeRequest): Promise<string> {
   if (body instanceof Uint8Array) return new TextDecoder().decode(body);
   const decoder = new TextDecoder();
   let text = '';
-  for await (const chunk of request) {
-    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    if (text.length > MAX_BODY) throw new RefusedRequestError(413);
+  try {
+    for await (const chunk of request) {
+      text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+      if (text.length > MAX_BODY) throw new RefusedRequestError(413);
+    }
+  } catch (error) {
+    // The browser has gone in the middle of a form; nothing is wrong with the dashboard.
+    throw isCutOff(error) ? new RefusedRequestError(400) : error;
   }
   return text;
+}
+
+/** Whether the other end closed the connection before its request had ended. */
+function isCutOff(error: unknown): boolean {
+  const code: unknown = Reflect.get(Object(error), 'code');
+  return code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
