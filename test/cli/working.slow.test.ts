@@ -331,6 +331,30 @@ describe('queue.config.ts', () => {
     });
   });
 
+  test.each([
+    ['jobs: [undefined]', 'jobs[0] of queue.config.ts must be what defineJob() returns; got undefined'],
+    [
+      'handlers: () => [5]',
+      'handlers[0] of queue.config.ts must be what handle() or handleBatch() returns; got 5',
+    ],
+    ['handlers: [5]', 'handlers[0] of queue.config.ts must be what handle() or handleBatch() returns; got 5'],
+    ['dashboard: { show: 5 }', 'defineConfig: dashboard.show must be a function, got a value of type number'],
+    ['dashboard: { shows: 5 }', "defineConfig: dashboard: unknown option 'shows'"],
+  ])('says what is wrong with %s', async (option, message) => {
+    const folder = await cli.project({
+      'queue.config.mjs': `
+        import { defineConfig } from 'drizzle-queue/config';
+        import { createQueue } from 'drizzle-queue';
+        import { db } from './src/db.mjs';
+        export default defineConfig({ db, queue: createQueue(), ${option} });`,
+      'src/db.mjs': app['src/db.mjs'],
+    });
+    const { code, stderr } = await runCli(cli.bin, ['enqueue', 'greet'], { cwd: folder, env: env() });
+    expect(code).toBe(1);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('    at ');
+  });
+
   test('is found from a folder below, and its database gives way to --url', async () => {
     const below = join(cwd, 'src');
     const found = await runCli(cli.bin, ['status'], { cwd: below, env: env() });

@@ -102,7 +102,7 @@ export function defineConfig<TDb extends Database, TOwn extends OwnColumns>(
   for (const name of Object.keys(config)) {
     if (!NAMES.has(name)) throw new TypeError(`${what}: unknown option '${name}'`);
   }
-  const { db, queue, shards, jobs, handlers } = config;
+  const { db, queue, shards, jobs, handlers, dashboard } = config;
   if (shards === undefined) checkPlace(what, { db, queue });
   else if (db !== undefined || queue !== undefined)
     throw new TypeError(`${what}: shards and ${db === undefined ? 'queue' : 'db'} cannot be combined`);
@@ -110,6 +110,7 @@ export function defineConfig<TDb extends Database, TOwn extends OwnColumns>(
   if (jobs !== undefined && !Array.isArray(jobs)) throw new TypeError(`${what}: jobs must be an array`);
   if (handlers !== undefined && !Array.isArray(handlers) && typeof handlers !== 'function')
     throw new TypeError(`${what}: handlers must be an array, or a function that returns one`);
+  if (dashboard !== undefined) checkDashboard(`${what}: dashboard`, dashboard);
   return Object.assign({ ...config }, { [LOADERS]: loaders });
 }
 
@@ -124,6 +125,25 @@ function checkShards(what: string, shards: Readonly<Record<string, Partial<Shard
   if (all.length === 0) throw new TypeError(`${what}: shards must be an object with at least one shard`);
   for (const [name, shard] of all) checkPlace(`${what}: shard '${name}'`, shard ?? {});
 }
+
+/** `show` guards secrets, so a mistake in these is told before anything is printed. */
+function checkDashboard(what: string, options: NonNullable<QueueConfig['dashboard']>): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${what} must be an object`);
+  for (const [name, value] of Object.entries(options)) {
+    const type = DASHBOARD.get(name);
+    if (type === undefined) throw new TypeError(`${what}: unknown option '${name}'`);
+    if (value !== undefined && typeof value !== type)
+      throw new TypeError(`${what}.${name} must be a ${type}, got a value of type ${typeof value}`);
+  }
+}
+
+const DASHBOARD: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    show: 'function',
+    traceUrl: 'function',
+    title: 'string',
+  } satisfies Record<keyof NonNullable<QueueConfig['dashboard']>, string>),
+);
 
 const NAMES: ReadonlySet<string> = new Set([
   'db',
