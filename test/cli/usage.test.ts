@@ -64,6 +64,11 @@ describe('refused with 2, in one line', () => {
     [['tail', '--every', '60d'], 'a duration from 10ms to 1d'],
     [['list', '--where', ''], 'It is empty'],
     [['work', '--queue', ''], 'It is empty'],
+    [
+      ['work', '--drain', '0s'],
+      "option '--drain [duration]' argument '0s' is invalid. It must be a duration",
+    ],
+    [['work', '--drain', '25d'], 'a duration from 1ms to 24d'],
     [['sql', 'partitions', '--list', ''], 'It is empty'],
     [['show'], "missing required argument 'id'"],
     [['dashboard', '--port', '70000'], 'whole number from 0 to 65535'],

@@ -40,6 +40,16 @@ export const durationMs = once((given) => {
   throw new InvalidArgumentError('It must be a duration such as 90s, 15min, 2h or 3d.');
 });
 
+/** As long as a timer can wait, in whole days. */
+const MOST_WORK_MS = 24 * 86_400_000;
+
+/** For how long to work: no time at all is a mistake. */
+export const workMs = once((given) => {
+  const ms = durationOf(given);
+  if (ms !== undefined && ms >= 1 && ms <= MOST_WORK_MS) return ms;
+  throw new InvalidArgumentError('It must be a duration from 1ms to 24d, such as 50s.');
+});
+
 const LEAST_PAUSE_MS = 10;
 const MOST_PAUSE_MS = 86_400_000;
 

@@ -11,6 +11,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   CONNECT_TIMEOUT: 'the database did not answer in time',
   CONNECTION_CLOSED: 'the database closed the connection',
   CONNECTION_ENDED: 'the connection to the database was closed',
+  '25006': 'the database is read-only: connect to the primary, or turn default_transaction_read_only off',
   '28P01': 'the database rejected the password',
   '28000': 'the database rejected this user',
   '3D000': 'the database does not exist',

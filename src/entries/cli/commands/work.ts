@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Database, DrainResult, Logger } from '../../../index.ts';
 import type { QueueConfig } from '../../config/define-config.ts';
 import type { Shard, ShardSettings } from '../../shards/index.ts';
-import { durationMs, integer, several } from '../arguments.ts';
+import { integer, several, workMs } from '../arguments.ts';
 import { outliveReaders } from '../broken-pipe.ts';
 import { configOf, definitionsOf, handlersOf } from '../configured.ts';
 import { type Answer, type Context, call, inProject } from '../context.ts';
@@ -32,7 +32,7 @@ export function addWork(program: Command, end: (code: ExitCode) => void): void {
     .option('-w, --watch', 'restart when a file of the app changes, for development')
     .option('-q, --queue <queue>', 'serve this queue only; may be repeated', several)
     .option('-c, --concurrency <jobs>', 'how many jobs of a queue run at once', integer(1, 10_000))
-    .option('--drain [duration]', 'stop when no job is due, or after a time (default: 50s)', durationMs);
+    .option('--drain [duration]', 'stop when no job is due, or after a time (default: 50s)', workMs);
   call<Flags>(
     command,
     async (called) =>
