@@ -201,3 +201,30 @@ async function runAll(): Promise<void> {
   await worker.stop();
   expect(errors).toEqual([]);
 }
+
+describe('queue.check', () => {
+  const missing = async (role: RoleName) =>
+    (await queue.check(roles.as(role).db)).filter(({ code }) => code === 'policy-missing');
+
+  test('warns a role that may read the tables and has no policy', async () => {
+    expect(await missing('app_reader')).toMatchObject([
+      {
+        severity: 'warning',
+        message: expect.stringMatching(
+          /^Row-level security hides all rows of "queue_jobs", "queue_results" from/,
+        ),
+      },
+    ]);
+  });
+
+  test('says nothing to roles with a policy, or with the rights of a role that has one', async () => {
+    for (const role of ['app_worker', 'app_admin'] as const) expect(await missing(role)).toEqual([]);
+    expect((await queue.check(database.db)).map(({ code }) => code)).not.toContain('policy-missing');
+    await roles.run('grant app_worker to app_reader');
+    try {
+      expect(await missing('app_reader')).toEqual([]);
+    } finally {
+      await roles.run('revoke app_worker from app_reader');
+    }
+  });
+});

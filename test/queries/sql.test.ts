@@ -82,6 +82,7 @@ test('the texts hold no literals but their own', () => {
       `'runAtMs'`,
       `'source'`,
       `'uniqueKey'`,
+      `'usage'`,
       `'client backend'`,
       `'jobs'`,
       `'name'`,

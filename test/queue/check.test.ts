@@ -568,6 +568,7 @@ test('every finding has an entry in the guide', async () => {
     'not-postgres': true,
     'not-tuned': true,
     'permission-denied': true,
+    'policy-missing': true,
     'pooled-by-transaction': true,
     'postgres-too-old': true,
     'read-only': true,

@@ -7,6 +7,10 @@
       select i.inhrelid from pg_inherits as i join part as p on i.inhparent = p.id
     )
     select s.id is not null as present, has_table_privilege(s.id, 'select') as readable,
+      row_security_active(s.id) and not exists (
+        select from pg_policy as p cross join unnest(p.polroles) as r
+        where p.polrelid = s.id and p.polpermissive and (r = 0 or pg_has_role(r, 'usage'))
+      ) as hidden,
       (
         select json_agg(row_to_json(c)) from (
           select attname as name, format_type(atttypid, atttypmod) as type, attnotnull as "notNull",

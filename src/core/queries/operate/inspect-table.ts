@@ -8,6 +8,8 @@ import { quotedName } from '../../sql/quoted-name.ts';
 export interface TableState {
   readonly present: boolean;
   readonly readable: boolean;
+  /** Whether row-level security hides every row from this role, since no policy is for it. */
+  readonly isHidden: boolean;
   readonly columns: readonly ColumnState[];
   readonly indexes: readonly IndexState[];
   readonly checks: readonly string[];
@@ -54,6 +56,7 @@ export async function inspectTable(db: Executor, tables: QueueTables, table: PgT
   return {
     present: row.present === true,
     readable: row.readable === true,
+    isHidden: row.hidden === true,
     columns: parsed('columns'),
     indexes: parsed('indexes'),
     checks: parsed('checks'),
@@ -74,6 +77,10 @@ export function inspectTableQuery(table: PgTable): SQL {
       select i.inhrelid from pg_inherits as i join part as p on i.inhparent = p.id
     )
     select s.id is not null as present, has_table_privilege(s.id, 'select') as readable,
+      row_security_active(s.id) and not exists (
+        select from pg_policy as p cross join unnest(p.polroles) as r
+        where p.polrelid = s.id and p.polpermissive and (r = 0 or pg_has_role(r, 'usage'))
+      ) as hidden,
       (
         select json_agg(row_to_json(c)) from (
           select attname as name, format_type(atttypid, atttypmod) as type, attnotnull as "notNull",

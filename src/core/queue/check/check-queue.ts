@@ -59,6 +59,7 @@ export interface FeaturesToCheck {
 const NOT_READ: TableState = {
   present: true,
   readable: false,
+  isHidden: false,
   columns: [],
   indexes: [],
   checks: [],
@@ -101,6 +102,8 @@ export async function checkQueue(
   for (const [table, state] of states) {
     if (state.present) findings.push(...checkColumns(table, state), ...checkIndexes(table, state));
   }
+  const hidden = all.filter((table) => stateOf(table).readable && stateOf(table).isHidden);
+  if (hidden.length > 0) findings.push(policyMissing(hidden));
   findings.push(...checkUpkeep(tables, stateOf));
   findings.push(...(await checkRows(db, tables, { features, limits, looks, stateOf })));
   findings.push(...looks.timedOut());
@@ -205,6 +208,22 @@ async function foundByFeatures(
   const found: Finding[] = [];
   for (const { check } of features) found.push(...((await check?.({ db, isServed, mayAsk })) ?? []));
   return found;
+}
+
+/** Statements of a role without a policy do not fail: they find nothing. */
+function policyMissing(hidden: readonly PgTable[]): Finding {
+  const names = hidden.map(quotedName);
+  return {
+    code: 'policy-missing',
+    severity: 'warning',
+    message:
+      `Row-level security hides all rows of ${names.join(', ')} from this role: no policy is for it. ` +
+      'A worker of this role starts and finds no job',
+    fix:
+      `As the owner of the tables: create policy worker on ${names[0]} to … using (true)` +
+      (names.length === 1 ? '' : ', and on the others likewise') +
+      '. See the guide "Schema", "Row-level security"',
+  };
 }
 
 function permissionDenied(error: unknown): Finding {

@@ -18,6 +18,7 @@ export type FindingCode =
   | 'not-postgres'
   | 'not-tuned'
   | 'permission-denied'
+  | 'policy-missing'
   | 'pooled-by-transaction'
   | 'postgres-too-old'
   | 'read-only'
