@@ -121,6 +121,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         databaseNowMs: Date.now(),
         checkOpen: () => {},
         wait: () => {},
+        endsAfter: () => {},
         noteProgress: () => {},
         inContext: (task) => task(),
       },

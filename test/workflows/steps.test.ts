@@ -26,6 +26,7 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -763,6 +764,166 @@ describe('what is left behind', () => {
     await aDayPasses();
     expect(await ended(id)).toMatchObject({ state: 'completed', output: 1 });
     expect(seen).toEqual(['late']);
+  });
+});
+
+describe('a step that is under way when its handler ends', () => {
+  /** Everything that ends a process unless something listens. */
+  function unhandled(): unknown[] {
+    const seen: unknown[] = [];
+    const note = (error: unknown) => void seen.push(error);
+    process.on('unhandledRejection', note);
+    onTestFinished(() => void process.off('unhandledRejection', note));
+    return seen;
+  }
+
+  test('is recorded although the step beside it has failed, and is not run again', async () => {
+    const seen: string[] = [];
+    const failed = gate();
+    await start(async ({ step }) => {
+      return await Promise.all([
+        step.run('charge', async () => {
+          seen.push('charge');
+          await failed.opened;
+          // The handler has thrown by then.
+          await delay(50);
+          return 'charged';
+        }),
+        step.transaction('reserve', async (tx) => {
+          seen.push('reserve');
+          await failed.opened;
+          await delay(50);
+          await tx.insert(effects).values({ job: 1, what: 'reserved' });
+          return 'reserved';
+        }),
+        step.run('ship', () => {
+          seen.push('ship');
+          failed.open();
+          if (seen.length < 4) throw new Error('no courier');
+          return 'shipped';
+        }),
+      ]);
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ output: ['charged', 'reserved', 'shipped'] });
+    expect(seen.sort()).toEqual(['charge', 'reserve', 'ship', 'ship']);
+    expect(await database.db.select().from(effects)).toHaveLength(1);
+  });
+
+  test('is recorded although nothing awaits it, also by a handler that is not async', async () => {
+    const rejections = unhandled();
+    const late = async () => {
+      await delay(50);
+      return 'late';
+    };
+    await start(async ({ step }) => {
+      void step.run('late', late);
+      void step.sleep('a day', 86_400_000);
+      return 'async';
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ state: 'completed', output: 'async' });
+    const [recorded] = await queue.workflows.steps(database.db, id);
+    expect(recorded).toMatchObject({ name: 'late', output: 'late' });
+
+    const sync = defineJob('sync', { queue: 'sync', output: unvalidated<string>() });
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(sync, ({ step }) => {
+          void step.run('late', late);
+          return 'sync';
+        }),
+      ],
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id: other } = await queue.enqueue(database.db, sync);
+    const end = await queue.waitFor(database.db, sync, other, { timeoutMs: 20_000 });
+    expect(end).toMatchObject({ state: 'completed', output: 'sync' });
+    expect(await queue.workflows.steps(database.db, other)).toMatchObject([{ name: 'late', output: 'late' }]);
+    expect(rejections).toEqual([]);
+  });
+
+  test('begins no other, and what it leaves ends no process', async () => {
+    const rejections = unhandled();
+    const seen: string[] = [];
+    await start(async ({ step }) => {
+      const open = await step.begin<string>('open');
+      const rest = async () => {
+        await step.run('one', () => delay(50));
+        seen.push('one');
+        await step.run('two', () => void seen.push('two'));
+      };
+      void rest();
+      void until(() => seen.includes('ended')).then(async () => {
+        await open.record('too late');
+        seen.push('recorded');
+      });
+      throw new NonRetryableError('at once');
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ state: 'discarded', errors: [{ message: 'at once' }] });
+    seen.push('ended');
+    await delay(100);
+    expect(seen).toEqual(['one', 'ended']);
+    expect((await queue.workflows.steps(database.db, id)).map(({ name }) => name)).toEqual(['one']);
+    expect(rejections).toEqual([]);
+  });
+
+  test('is left behind at the end of the time of the attempt, and says nothing then', async () => {
+    const rejections = unhandled();
+    const limited = defineJob('limited', { queue: 'q', timeoutMs: 300, maxAttempts: 1 });
+    const over = gate();
+    const left = gate();
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(limited, async ({ step }) => {
+          void step.run('endless', async () => {
+            await over.opened;
+            left.open();
+          });
+          void step.run('obedient', ({ signal }) => {
+            return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+          });
+        }),
+      ],
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, limited);
+    const end = await queue.waitFor(database.db, limited, id, { timeoutMs: 20_000 });
+    expect(end).toMatchObject({ state: 'discarded', errors: [{ name: 'JobTimeoutError' }] });
+    over.open();
+    await left.opened;
+    await delay(50);
+    expect(rejections).toEqual([]);
+  });
+
+  test('is not waited for when what is around the handler has given up', async () => {
+    const around = {
+      run: async (_: unknown, next: () => Promise<unknown>) => {
+        await Promise.race([next(), delay(50)]);
+        throw new NonRetryableError('given up');
+      },
+    };
+    const surrounded = createQueue({ tables, around, workflows: workflowsIn(workflowTables) });
+    const over = gate();
+    onTestFinished(() => over.open());
+    const worker = createWorker(database.db, {
+      queue: surrounded,
+      handlers: [handle(work, async ({ step }) => await step.run('endless', () => over.opened))],
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    expect(await ended(await enqueue())).toMatchObject({
+      state: 'discarded',
+      errors: [{ message: 'given up' }],
+    });
   });
 });
 

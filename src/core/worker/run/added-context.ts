@@ -20,6 +20,11 @@ export interface AttemptAddedTo {
    * Ends the attempt: its job is due again after so many milliseconds, or when something unparks it (`null`).
    */
   wait(delayMs: number | null): void;
+  /**
+   * Asks, once the handler has returned or thrown, for what it has left under way: the attempt ends after that.
+   * `undefined`: nothing.
+   */
+  endsAfter(underWay: () => Promise<void> | undefined): void;
   /** Something is recorded that no later attempt does again: from now on this one counts as the first. */
   noteProgress(): void;
   /** Calls something of the app: nothing that it sets in its async context reaches others. */

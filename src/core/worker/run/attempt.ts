@@ -72,6 +72,8 @@ export class Attempt {
   /** The outcome is decided. */
   #over = false;
   #completion: Completion | undefined;
+  /** What the handler has left under way, once it is over; most have nothing that could be. */
+  #underWay: (() => Promise<void> | undefined) | undefined;
   /**
    * How far `Beginnings` has recorded it; `undefined` once its handler is called, or if it is not precious.
    */
@@ -209,10 +211,13 @@ export class Attempt {
         new Promise((called) => called(this.#call(handler, context))).then(resolve, reject);
       });
     // When the function around it throws, the handler that is left behind is told so.
-    const onLeft = (error: unknown) =>
+    const onLeft = (error: unknown) => {
+      // It is not over, so nothing says what it leaves.
+      this.#underWay = undefined;
       this.#abort(
         error instanceof Error ? error : new QueueError('around.run threw no Error', { cause: error }),
       );
+    };
     return this.until(goAround({ name: 'around.run', around, argument: context, step: call, onLeft }));
   }
 
@@ -286,6 +291,19 @@ export class Attempt {
     // What is around the handler goes on to its end, and the attempt with it.
     if (this.#comeBack !== undefined) this.#comeBack(new Wait(delayMs));
     else this.#reject?.(new QueueError(`Job ${this.job.id} ('${this.job.kind}') waits`));
+  }
+
+  endsAfter(underWay: () => Promise<void> | undefined): void {
+    this.#underWay = underWay;
+  }
+
+  /**
+   * What the handler, which has returned or thrown, has left under way; `undefined`: nothing that the attempt
+   * waits for. Rejects as soon as the attempt is ended from outside.
+   */
+  leftUnderWay(): Promise<void> | undefined {
+    const underWay = this.#ended ? undefined : this.#underWay?.();
+    return underWay === undefined ? undefined : Promise.resolve(this.until(underWay));
   }
 
   /** The handler has returned, so a wait that it has left behind holds up nothing. */

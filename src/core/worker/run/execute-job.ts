@@ -85,14 +85,35 @@ function handled(attempt: Attempt, timers: Timers): Outcome | PromiseLike<Outcom
     const returned = isPromise(payload)
       ? payload.then((payload) => attempt.run(payload))
       : attempt.run(payload);
-    if (!isPromise(returned)) return over(attempt, outcomeOf(attempt, returned), timers);
+    if (!isPromise(returned)) return over(attempt, outcomeAfter(attempt, returned), timers);
     return returned.then(
-      (returned) => over(attempt, outcomeOf(attempt, returned), timers),
-      (error) => over(attempt, failureOf(attempt, error), timers),
+      (returned) => over(attempt, outcomeAfter(attempt, returned), timers),
+      (error) => over(attempt, failureAfter(attempt, error), timers),
     );
   } catch (error) {
-    return over(attempt, failureOf(attempt, error), timers);
+    return over(attempt, failureAfter(attempt, error), timers);
   }
+}
+
+/** The outcome of a handler that has returned, after what it has left under way. */
+function outcomeAfter(attempt: Attempt, returned: unknown): Outcome | PromiseLike<Outcome> {
+  const left = attempt.leftUnderWay();
+  if (left === undefined) return outcomeOf(attempt, returned);
+  return left.then(
+    () => outcomeOf(attempt, returned),
+    (error) => failureOf(attempt, error),
+  );
+}
+
+/** The same of one that has thrown: whatever becomes of what it has left, this is why it has failed. */
+function failureAfter(attempt: Attempt, error: unknown): Outcome | PromiseLike<Outcome> {
+  const failure = failureOf(attempt, error);
+  return (
+    attempt.leftUnderWay()?.then(
+      () => failure,
+      () => failure,
+    ) ?? failure
+  );
 }
 
 /** The attempt's end is decided with its outcome. */

@@ -130,8 +130,12 @@ export class AttemptSteps {
   /** When the waits are over, by the monotonic clock. */
   readonly #waits: number[] = [];
   #isUndoing = false;
-  /** The attempt is over, because all that was left of the handler waited. */
-  #isParked = false;
+  /** No step begins any more: the handler is over, or all that was left of it waited. */
+  #isClosed = false;
+  /** The handler has returned or thrown: nothing awaits a step that is still under way, as a rule. */
+  #isHandlerOver = false;
+  /** Resolves what `#leave` has returned. */
+  #onIdle: (() => void) | undefined;
 
   constructor(attempt: AttemptAddedTo, store: StepStore, observer?: StepObserver) {
     insideSteps ??= asyncContext<string>();
@@ -139,6 +143,20 @@ export class AttemptSteps {
     this.attempt = attempt;
     this.store = store;
     this.#observer = observer;
+    attempt.endsAfter(() => this.#leave());
+  }
+
+  /**
+   * The handler is over. What steps have begun is recorded before the attempt ends: a step beside one that has
+   * failed need not be done again.
+   */
+  #leave(): Promise<void> | undefined {
+    this.#isClosed = true;
+    this.#isHandlerOver = true;
+    if (this.#active === 0) return undefined;
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+    });
   }
 
   /** From now on steps are begun although the job is to end. */
@@ -173,8 +191,8 @@ export class AttemptSteps {
     checkText('The name of a step', name, isMade ? MAX_MADE_NAME_BYTES : MAX_NAME_BYTES);
     if (undoes && !this.#isUndoing)
       throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
-    // Left behind by waits beside it: it goes on in the next run.
-    if (this.#isParked) return await new Promise(() => undefined);
+    // Left behind by waits beside it, or by the end of the handler: it goes on in the next run.
+    if (this.#isClosed) return await never();
     const outer = this.#inside?.getStore();
     const { job } = this.attempt;
     if (outer !== undefined) throw new NestedStepError(job.kind, name, outer);
@@ -226,15 +244,27 @@ export class AttemptSteps {
     throw new NonRetryableError(undoneFor.message);
   }
 
-  /** What goes on meanwhile is not left behind by waits beside it. */
+  /** What goes on meanwhile is not left behind by waits beside it, nor by the end of the handler. */
   async busy<T>(task: () => Promise<T>): Promise<T> {
     this.#active++;
     try {
       return await task();
+    } catch (error) {
+      if (!this.#isToldLate(error)) throw error;
     } finally {
       this.#active--;
       this.#parkWhenIdle();
     }
+    return await never();
+  }
+
+  /**
+   * Whether the end of the attempt has met what a handler that is over has left under way. That says nothing of
+   * the handler, and where nothing awaits it, it would end the process as an unhandled rejection.
+   */
+  #isToldLate(error: unknown): boolean {
+    if (!this.#isHandlerOver) return false;
+    return error instanceof LeaseLostError || error === this.attempt.signal.reason;
   }
 
   /** What earlier attempts have recorded, by the names of the steps. */
@@ -445,18 +475,20 @@ export class AttemptSteps {
     this.#waits.push(leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs);
     this.#active--;
     this.#parkWhenIdle();
-    return new Promise(() => undefined);
+    return never();
   }
 
   #parkWhenIdle(): void {
-    if (this.#active === 0 && this.#waits.length > 0) void this.#park();
+    if (this.#active > 0) return;
+    this.#onIdle?.();
+    if (this.#waits.length > 0) void this.#park();
   }
 
   async #park(): Promise<void> {
     // What goes on after a step that has just ended may begin another.
     await nextTurn();
-    if (this.#active > 0 || this.#isParked) return;
-    this.#isParked = true;
+    if (this.#active > 0 || this.#isClosed) return;
+    this.#isClosed = true;
     const leftMs = Math.min(...this.#waits) - performance.now();
     this.attempt.wait(leftMs === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(leftMs)));
   }
@@ -465,6 +497,10 @@ export class AttemptSteps {
   leftMs(found: KnownStep | undefined): number | undefined {
     return found?.leftMs === undefined ? undefined : found.leftMs - (performance.now() - this.#readMs);
   }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
 }
 
 export function isOver(found: KnownStep | undefined): found is OverStep {
