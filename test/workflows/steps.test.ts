@@ -686,11 +686,23 @@ describe('what a handler must not do', () => {
     expect(error).toMatchObject({ name: new StepLimitError('').name });
   });
 
-  test('an output that JSON cannot hold', async () => {
-    const error = await failing(async ({ step }) => {
-      await step.run('a', () => ({ at: Number.NaN }));
+  test('an output that JSON cannot hold: it is not made again, and the error says where', async () => {
+    let calls = 0;
+    const id = await enqueue({ maxAttempts: 4 });
+    await start(async ({ step }) => {
+      await step.run('charge', () => {
+        calls++;
+        return { id: 1, lines: [{ at: Number.NaN }] };
+      });
     });
-    expect(error?.message).toContain('NaN');
+    const message =
+      "The output of the step 'charge' cannot be stored at lines[0].at: " +
+      'NaN is not a JSON number (it would be stored as null)';
+    expect(await ended(id)).toMatchObject({
+      state: 'discarded',
+      errors: [{ name: new NonRetryableError('').name, message }],
+    });
+    expect(calls).toBe(1);
   });
 
   test('a NUL character in an output or a name', async () => {

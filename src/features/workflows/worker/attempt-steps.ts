@@ -2,7 +2,7 @@ import type { JobDefinition } from '../../../core/job/definition.ts';
 import { describeThrown } from '../../../core/job/describe-error.ts';
 import { checkText, MAX_NAME_BYTES, utf8Bytes } from '../../../core/job/limits.ts';
 import type { NewJob } from '../../../core/job/new-job.ts';
-import { toStoredJson } from '../../../core/job/stored-json.ts';
+import { toStoredJson, UnstorableValueError } from '../../../core/job/stored-json.ts';
 import { type AsyncContext, asyncContext, nextTurn } from '../../../core/runtime.ts';
 import type { Transaction } from '../../../core/sql/executor.ts';
 import { transact } from '../../../core/sql/transact.ts';
@@ -440,10 +440,10 @@ export class AttemptSteps {
     return stored === undefined ? undefined : JSON.parse(stored);
   }
 
-  /** @throws StepLimitError for a large output */
+  /** @throws NonRetryableError for an output that cannot be stored; StepLimitError for a large one */
   toRecord(name: string, kind: StepKind, output: unknown, startMs: number): StepToRecord {
     const { id, fence } = this.attempt.job;
-    const json = output === undefined ? undefined : toStoredJson(output);
+    const json = output === undefined ? undefined : storedOutput(name, output);
     if (json !== undefined && json.length > MAX_OUTPUT_BYTES / 4 && utf8Bytes(json) > MAX_OUTPUT_BYTES) {
       throw new StepLimitError(
         `The output of the step '${name}' has ${utf8Bytes(json)} bytes; 1 MB is the most. Store large data ` +
@@ -505,6 +505,18 @@ function never(): Promise<never> {
 
 export function isOver(found: KnownStep | undefined): found is OverStep {
   return found !== undefined && found.endedAt !== null;
+}
+
+/** @throws NonRetryableError: the next attempt would do the same again, and could not keep it either */
+function storedOutput(name: string, output: unknown): string {
+  try {
+    return toStoredJson(output);
+  } catch (error) {
+    if (!(error instanceof UnstorableValueError)) throw error;
+    const { message, path } = error.issue;
+    const at = path === '' ? '' : ` at ${path}`;
+    throw new NonRetryableError(`The output of the step '${name}' cannot be stored${at}: ${message}`);
+  }
 }
 
 function completedIn(name: string): QueueError {
