@@ -23,8 +23,9 @@ const parent = defineJob('parent');
 function inlined(options: object = {}) {
   const done: number[] = [];
   const handlers = [
-    handle(work, ({ payload }) => {
+    handle(work, async ({ payload, db }) => {
       done.push(payload.n);
+      await db.execute(sql`select 1`);
       if (payload.n < 0) throw new Error('below 0');
       return payload.n * 2;
     }),

@@ -136,6 +136,39 @@ function leftBehind(db: () => Database, { inProcess = false } = {}): void {
     expect(await outcomeOf(kept.execute(sql`insert into effects values (300)`))).toMatchObject(refused);
     expect(await written()).toEqual([100, 101]);
   });
+
+  test('a job that another runs in its transaction sends nothing once one of them is over', async () => {
+    const inside = defineJob('inside', { maxAttempts: 1 });
+    const over = gate();
+    const done = gate();
+    const seen: unknown[] = [];
+    const dbs: Database[] = [];
+    await queue.enqueue(db(), hanging);
+    await queue.enqueueMany(db(), inside, [{}, {}]);
+    const insertBy = (tx: Database | undefined, n: number) =>
+      outcomeOf(tx?.execute(sql`insert into effects values (${sql.raw(String(n))})`) ?? Promise.reject());
+    const within = handle(inside, async ({ db: tx }) => {
+      dbs.push(tx);
+      await insertBy(tx, 400);
+      if (dbs.length < 2) return;
+      await over.opened;
+      seen.push(await insertBy(tx, 402));
+      done.open();
+    });
+    const run = (tx: Database, handlers: object[]) =>
+      runNext(tx, { queue, handlers } as unknown as Parameters<typeof runNext<Database, never>>[1]);
+    const outer = handle(hanging, async ({ db: tx }) => {
+      seen.push(await run(tx, [within]));
+      seen.push(await insertBy(dbs[0], 401), await insertBy(tx, 403));
+      await run(tx, [within]);
+    });
+    expect(await run(db(), [outer])).toMatchObject({ error: { name: 'JobTimeoutError' } });
+    over.open();
+    await done.opened;
+    expect(seen).toMatchObject([{ outcome: 'completed' }, refused, { value: expect.anything() }, refused]);
+    expect(await written()).toEqual([100, 101]);
+    await db().execute(sql`delete from queue_jobs`);
+  });
 }
 
 describe('a handler that runNext left behind', () => {

@@ -47,7 +47,8 @@ function refuseIn(prepared: object, refusal: Refusal): object {
       const refused = refusal();
       return refused === undefined ? Reflect.apply(run, prepared, args) : Promise.reject(refused);
     };
-    Object.defineProperty(prepared, name, { value: guarded });
+    // A view of a view wraps it again: both refuse.
+    Object.defineProperty(prepared, name, { value: guarded, configurable: true });
   }
   return prepared;
 }
