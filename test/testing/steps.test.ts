@@ -16,6 +16,7 @@ import { createWorkflowTables } from 'drizzle-queue/schema/workflows';
 import {
   createTestDatabase,
   drainIn,
+  inline,
   inTransaction,
   matchersOf,
   queueMatchers,
@@ -295,6 +296,26 @@ describe('toHaveRecordedSteps', () => {
     );
     const other = { steps: ['charge'] } as object;
     await refused(expect(db).toHaveEnqueued(fulfil, other)).toThrow('belong to toHaveRecordedSteps');
+  });
+
+  test('a step of a job that runs inside of a step of another is not inside of that', async () => {
+    const inner = defineJob('inner', { output: unvalidated<string>() });
+    const inside = handle(inner, async ({ step }) => {
+      await step.sleep('over at once', 0);
+      return await step.run('inner', () => 'ran');
+    });
+    const outside = handle(fulfil, async ({ step }) => {
+      return await step.transaction('outer', async (tx) => {
+        const { id } = await inline(queue, { handlers: [inside] }).enqueue(tx, inner);
+        const found = await queue.find(tx, inner, id);
+        return found?.state === 'completed' ? found.output : found?.state;
+      });
+    });
+    await inTransaction(database.db, async (tx) => {
+      const { id } = await inline(queue, { handlers: [outside] }).enqueue(tx, fulfil, payload);
+      expect(await queue.find(tx, id)).toMatchObject({ state: 'completed', output: 'ran' });
+      expect((await queue.workflows.steps(tx, id)).map(({ name }) => name)).toEqual(['outer']);
+    });
   });
 
   test('a transaction with tables of its own has those of workflows, too', async () => {

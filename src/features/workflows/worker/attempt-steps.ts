@@ -97,7 +97,13 @@ const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
 const MAX_TRACE = 200;
 /** The step whose function the current code is part of. Asked for once: a browser has none. */
-let insideSteps: AsyncContext<string> | undefined;
+let insideSteps: AsyncContext<InsideStep> | undefined;
+
+/** The function of a step may run other jobs, as `drain` does: their steps are not inside of it. */
+interface InsideStep {
+  readonly of: AttemptSteps;
+  readonly name: string;
+}
 
 export type Run<T> = (info: StepInfo) => T | Promise<T>;
 export type RunIn<T> = (tx: Transaction) => Promise<T>;
@@ -113,7 +119,7 @@ export class AttemptSteps {
   readonly #observer: StepObserver | undefined;
   /** Of the steps that are observed, by their names. */
   readonly #observations = new Map<string, StepObservation>();
-  readonly #inside: AsyncContext<string> | undefined;
+  readonly #inside: AsyncContext<InsideStep> | undefined;
   readonly #names = new Set<string>();
   /** How many signals this job has received, by their name. */
   readonly #received = new Map<string, number>();
@@ -138,7 +144,7 @@ export class AttemptSteps {
   #onIdle: (() => void) | undefined;
 
   constructor(attempt: AttemptAddedTo, store: StepStore, observer?: StepObserver) {
-    insideSteps ??= asyncContext<string>();
+    insideSteps ??= asyncContext<InsideStep>();
     this.#inside = insideSteps;
     this.attempt = attempt;
     this.store = store;
@@ -195,7 +201,7 @@ export class AttemptSteps {
     if (this.#isClosed) return await never();
     const outer = this.#inside?.getStore();
     const { job } = this.attempt;
-    if (outer !== undefined) throw new NestedStepError(job.kind, name, outer);
+    if (outer?.of === this) throw new NestedStepError(job.kind, name, outer.name);
     if (this.#names.has(name)) throw new DuplicateStepError(job.kind, name);
     this.#names.add(name);
     return await this.busy(async () => {
@@ -386,7 +392,7 @@ export class AttemptSteps {
 
   /** Calls something that is part of a step: no other step can begin in it. */
   async within<T>(name: string, task: () => T | Promise<T>): Promise<T> {
-    return await (this.#inside === undefined ? task() : this.#inside.run(name, task));
+    return await (this.#inside === undefined ? task() : this.#inside.run({ of: this, name }, task));
   }
 
   /**
