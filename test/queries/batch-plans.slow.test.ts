@@ -29,6 +29,7 @@ import { findStepsQuery } from '../../src/features/workflows/queries/find-steps.
 import { findWaitingJobQuery } from '../../src/features/workflows/queries/find-waiting-job.ts';
 import { finishWaitingJobQuery } from '../../src/features/workflows/queries/finish-waiting-job.ts';
 import { forgetStepsQuery } from '../../src/features/workflows/queries/forget-steps.ts';
+import { lockMailboxesQuery } from '../../src/features/workflows/queries/lock-mailboxes.ts';
 import { receiveSignalQuery } from '../../src/features/workflows/queries/receive-signal.ts';
 import { recordOneStepQuery } from '../../src/features/workflows/queries/record-one-step.ts';
 import { recordStepsQuery } from '../../src/features/workflows/queries/record-steps.ts';
@@ -129,6 +130,7 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
     forgetStepsQuery(workflows, { queue: 'q', id: 9_003, from: 's5' }),
     120,
   ],
+  'what it locks before': [lockMailboxesQuery(workflows, { queue: 'q', id: 9_003 }), 20],
   'the graph of a flow': [findFlowGroupsQuery(all, 600, scope), 200],
   'its batches': [findFlowBatchesQuery(all, 600), 20],
   'the flow of a job': [findFlowOfJobQuery(all, 1_000_600), 40],

@@ -448,6 +448,102 @@ describe('a redrive from a step', () => {
     expect(await outputOf(id, run)).toEqual({ output: 5 });
   });
 
+  /** Waits as `kept` first, and in its next run as `later` before that: `later` gets the first signal. */
+  function twoWaits(end: () => unknown): Run {
+    let isFirst = true;
+    return async ({ step }) => {
+      const wait = (name: string) => step.waitForSignal(answer, { name });
+      if (isFirst) {
+        isFirst = false;
+        return await wait('kept');
+      }
+      const [later, kept] = await Promise.all([wait('later'), wait('kept')]);
+      await call(step, 'end', end());
+      return [later, kept, await wait('last')];
+    };
+  }
+
+  test('receives each signal once, whatever the steps that are left had received', async () => {
+    let isBroken = true;
+    const run = twoWaits(() => (isBroken ? new Error('no') : 1));
+    const id = await enqueue();
+    await drained(run);
+    await workflows.signal(database.db, { id }, answer, 1);
+    await workflows.signal(database.db, { id }, answer, 2);
+    expect(await outputOf(id, run)).toMatchObject({ state: 'discarded' });
+    const steps = await workflows.steps(database.db, id);
+    expect(steps.map(({ name, output }) => [name, output])).toEqual([
+      ['kept', 2],
+      ['later', 1],
+      ['end', undefined],
+    ]);
+    isBroken = false;
+    expect(await workflows.redrive(database.db, id, { from: 'later' })).toBe('redriven');
+    await workflows.signal(database.db, { id }, answer, 3);
+    expect(await outputOf(id, run)).toEqual({ output: [1, 2, 3] });
+  });
+
+  test('beside an open transaction that has sent a signal waits for nothing, and loses none', async () => {
+    const run = twoWaits(() => 1);
+    const id = await enqueue();
+    await drained(run);
+    await workflows.signal(database.db, { id }, answer, 1);
+    await workflows.signal(database.db, { id }, answer, 2);
+    await drained(run);
+    expect(await stateOf(id)).toBe('waiting');
+    await database.db.transaction(async (sender) => {
+      await workflows.signal(sender, { id }, answer, 3);
+      // It holds the mailbox and the job's row by now.
+      expect(await workflows.redrive(database.db, id, { from: 'later' })).toBe('locked');
+      await workflows.signal(sender, { id }, answer, 4);
+    });
+    await database.db.transaction(async (tx) => {
+      expect(await workflows.redrive(tx, id, { from: 'later' })).toBe('redriven');
+      const sending = workflows.signal(database.db, { id }, answer, 5);
+      await until(async () => {
+        const [row] = await database.client`
+          select count(*)::int as n from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'
+            and query like '%queue_mailboxes%'`;
+        return row?.n === 1;
+      });
+      // The sender waits for the mailbox, and holds nothing: this transaction may write about the job.
+      expect(await workflows.signal(tx, { id }, answer, 6)).toBe('sent');
+      void sending.catch(() => undefined);
+    });
+    expect(await outputOf(id, run)).toEqual({ output: [1, 2, 3] });
+    expect(await workflows.mailboxes(database.db, id)).toMatchObject([
+      { signal: 'answer', sent: 6, received: 3 },
+    ]);
+  });
+
+  test('beside a transaction that holds the mailbox alone lets it go on to the job', async () => {
+    const run: Run = async ({ step }) => {
+      const got = await step.waitForSignal(answer);
+      await step.sleep('a day', 86_400_000);
+      return [got, await step.waitForSignal(answer, { name: 'again' })];
+    };
+    const id = await enqueue();
+    await workflows.signal(database.db, { id }, answer, 1);
+    await drained(run);
+    await database.db.transaction(async (sender) => {
+      // The job sleeps, so this does not wake it.
+      await workflows.signal(sender, { id }, answer, 2);
+      let became: string | undefined;
+      const redriving = workflows.redrive(database.db, id, { from: 'answer' }).then((result) => {
+        became = result;
+      });
+      // As a cancel does, and a signal that the job waits for.
+      expect(await queue.runNow(sender, id)).toEqual({ due: true });
+      await redriving;
+      expect(became).toBe('locked');
+    });
+    expect(await workflows.redrive(database.db, id, { from: 'answer' })).toBe('redriven');
+    await drained(run);
+    const [first] = await workflows.steps(database.db, id);
+    expect(first).toMatchObject({ name: 'answer', output: 1 });
+  });
+
   test('leaves a job alone that runs, whose key is taken, or that has no such step', async () => {
     let goOn = () => {};
     const gate = new Promise<void>((resolve) => {

@@ -9,6 +9,7 @@ import { MAX_MADE_NAME_BYTES } from './job/step-names.ts';
 import { findJobWithStep } from './queries/find-job-with-step.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
 import { lockLiveJob } from './queries/lock-live-job.ts';
+import { lockMailboxes } from './queries/lock-mailboxes.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
 import { whileLocked } from './while-locked.ts';
@@ -16,7 +17,8 @@ import { whileLocked } from './while-locked.ts';
 /**
  * What became of the job. `redriven`: it is due, and does the step again. The others change nothing.
  * `running`: a worker holds it. `completed`: it has ended well, and can only be forked. `duplicate`: a live
- * job has its unique key. `locked`: another transaction holds its row. `gone`: there is no such job.
+ * job has its unique key. `locked`: another transaction holds its row, or has sent it a signal and is open.
+ * `gone`: there is no such job.
  */
 export type RedriveFromResult = 'redriven' | 'running' | 'completed' | 'duplicate' | 'locked' | 'gone';
 
@@ -40,11 +42,14 @@ export async function redriveFrom(
     if (state === 'completed') return state;
     if (!found.hasStep) throw await unknownStep(tx, tables, 'redrive', { queue, id, from });
     await faultPoint('redrive: found');
+    if (!(await lockMailboxes(tx, tables, { queue, id }))) return 'locked';
     if (state === 'live') {
       const locked = await lockLiveJob(tx, tables, { queue, id });
       // It has just ended, or its row is locked.
       if (locked === undefined) return 'locked';
       if (locked === 'held') return 'running';
+      // An attempt may have received something meanwhile, out of a mailbox that is not locked.
+      if (!(await lockMailboxes(tx, tables, { queue, id }))) return 'locked';
     } else {
       const wakeUp = channel === undefined ? undefined : { channel, queues: [], othersNotify: false };
       const { redriven, duplicates } = await redriveJobs(tx, tables, { id, queue, state }, wakeUp);

@@ -216,6 +216,7 @@ import { findWaitingJobQuery } from '../../../src/features/workflows/queries/fin
 import { finishWaitingJobQuery } from '../../../src/features/workflows/queries/finish-waiting-job.ts';
 import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget-steps.ts';
 import { lockLiveJobQuery } from '../../../src/features/workflows/queries/lock-live-job.ts';
+import { lockMailboxesQuery } from '../../../src/features/workflows/queries/lock-mailboxes.ts';
 import { receiveSignalQuery } from '../../../src/features/workflows/queries/receive-signal.ts';
 import { recordOneStepQuery } from '../../../src/features/workflows/queries/record-one-step.ts';
 import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
@@ -451,6 +452,7 @@ export function allStatements(
     findStepNamesQuery: findStepNamesQuery(workflows, { queue: text, id }, 51),
     copyStepsQuery: copyStepsQuery(workflows, { queue: text, id, from: text, to: id + 1 }),
     lockLiveJobQuery: lockLiveJobQuery(workflows, { queue: text, id }),
+    lockMailboxesQuery: lockMailboxesQuery(workflows, { queue: text, id }),
     deleteLeftRowsQuery: deleteLeftRowsQuery(workflows, 'queueSteps', text, [id, id + 1]),
     findLeftRowsQuery: findLeftRowsQuery(workflows, 'queueSteps', undefined, 1_000),
     'findLeftRowsQuery, further mailboxes': findLeftRowsQuery(

@@ -12,8 +12,12 @@ export interface ForgottenSteps {
 /**
  * Deletes steps of a job, with what was undone and what says so; returns how many.
  *
- * **Under concurrency.** Sent in the transaction that has locked the job's row, or inserted it, after that:
- * no worker holds the job then, and this statement sees all that earlier attempts have recorded.
+ * What an attempt receives next is counted by the signals that its steps have received. So those of the steps
+ * that are left come first in their mailbox, and what the others had received comes after them, as it was sent.
+ *
+ * **Under concurrency.** Sent in the transaction that has locked the job's mailboxes, and then its row, or
+ * inserted that: no worker holds the job then, no signal comes, and this statement sees all that earlier
+ * attempts have recorded.
  */
 export async function forgetSteps(
   tx: Executor,
@@ -25,22 +29,48 @@ export async function forgetSteps(
 }
 
 export function forgetStepsQuery(
-  { queueSteps }: TablesOfWorkflows,
+  { queueSteps, queueMailboxes }: TablesOfWorkflows,
   { queue, id, from }: ForgottenSteps,
 ): SQL {
+  const received = sql`case when s.kind = 'first' then s.output -> 'value' else s.output end`;
   return sql`
     with first as (
       select s.started_at from ${queueSteps} as s
       where s.job_id = ${id}::int8 and s.queue = ${queue} and s.name = ${from}
-    )
-    delete from ${queueSteps} as s
-    using first
-    where s.job_id = ${id}::int8 and s.queue = ${queue}
-      and (
-        s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%' or exists (
-          select from ${queueSteps} as u
-          where u.job_id = s.job_id and u.queue = s.queue and u.name = 'undo:' || s.name
+    ),
+    forgotten as (
+      delete from ${queueSteps} as s
+      using first
+      where s.job_id = ${id}::int8 and s.queue = ${queue}
+        and (
+          s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%' or exists (
+            select from ${queueSteps} as u
+            where u.job_id = s.job_id and u.queue = s.queue and u.name = 'undo:' || s.name
+          )
         )
+      returning s.name, s.signal, s.output
+    ),
+    kept as materialized (
+      select s.signal, ${received} as value,
+        row_number() over (partition by s.signal, ${received}) as nth
+      from ${queueSteps} as s
+      where s.job_id = ${id}::int8 and s.queue = ${queue} and s.signal is not null
+        and s.output is not null and s.name not in (select f.name from forgotten as f)
+    ),
+    sorted as (
+      update ${queueMailboxes} as m
+      set sent = (
+        select jsonb_agg(e.entry order by k.nth is null, e.place)
+        from (
+          select entry, place,
+            row_number() over (partition by entry -> 'value' order by place) as nth
+          from jsonb_array_elements(m.sent) with ordinality as e(entry, place)
+        ) as e
+        left join kept as k on k.signal = m.name and k.value = e.entry -> 'value' and k.nth = e.nth
       )
-    returning s.name`;
+      where m.job_id = ${id}::int8 and m.queue = ${queue}
+        and m.name in (select f.signal from forgotten as f where f.output is not null)
+        and m.name in (select k.signal from kept as k)
+    )
+    select name from forgotten`;
 }
