@@ -38,10 +38,11 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   // Handlers may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
   requests.wake();
   const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
-  const inTime = await resolvesWithin(finished, shutdownTimeoutMs);
+  const inVain = aborted(giveUp.signal);
+  const isOver = await resolvesWithin(Promise.race([finished, inVain]), shutdownTimeoutMs);
   const startMs = performance.now();
   const left = (ms: number) => startMs + ms - performance.now();
-  if (!inTime) {
+  if (!isOver || giveUp.signal.aborted) {
     for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));
     await resolvesWithin(finished, left(SETTLED_MS));
   }
@@ -65,6 +66,14 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   await resolvesWithin(given, left(ANSWERED_MS));
   // The session ends last: without it peers would take over what handlers are still at.
   await background.end(left(ENDED_MS));
+}
+
+/** Resolves when nothing can be written any more: more time is of no use to handlers then. */
+function aborted(giveUp: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (giveUp.aborted) resolve();
+    else giveUp.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 /**
