@@ -22,6 +22,7 @@ import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts'
 import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -659,6 +660,21 @@ describe('a flow', () => {
         one.add(work, 'a', { delay: 5 });
       }),
     ).rejects.toThrow("enqueueFlow: 'work': unknown option 'delay'; did you mean delayMs?");
+    const late = gate();
+    const adding: Promise<unknown>[] = [];
+    const { jobIds } = await flow((one) => {
+      const first = one.add(work, 'a');
+      for (const name of ['b', 'c']) {
+        // As in a forEach with an async function.
+        const add = async () => await late.opened.then(() => one.add(work, name, { after: [first] }));
+        adding.push(add());
+      }
+    });
+    late.open();
+    expect(jobIds).toHaveLength(1);
+    for (const added of adding) {
+      await expect(added).rejects.toThrow("enqueueFlow: flow.add('work') came after the end of the function");
+    }
     await expect(workflows.waitForFlow(db, 4711)).rejects.toThrow('There is no flow 4711');
     await expect(workflows.waitForFlow(db, 4711, null as never)).rejects.toThrow(
       'waitForFlow: options must be an object, got null',

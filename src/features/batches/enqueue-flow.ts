@@ -116,14 +116,22 @@ export async function enqueueFlow(
 /**
  * Calls the function that makes a flow; returns its jobs, in the order in which they were added.
  *
- * @throws TypeError when nothing was added, or `after` has something else than the flow's own jobs
+ * @throws TypeError when nothing was added, or `after` has something else than the flow's own jobs; from `add`
+ * once the function is over
  */
 export async function builtFlow(build: (flow: FlowBuilder) => void | Promise<void>): Promise<Node[]> {
   if (typeof build !== 'function') throw new TypeError(`${CALLER} takes a function that adds jobs`);
   const nodes: Node[] = [];
+  let isBuilt = false;
   const flow: FlowBuilder = {
     add(job, ...[payload, options = {}]) {
       checkDefinition(CALLER, job);
+      if (isBuilt) {
+        throw new TypeError(
+          `${CALLER}: flow.add('${job.kind}') came after the end of the function that makes the flow. ` +
+            'Let that function await all that it begins; forEach awaits nothing',
+        );
+      }
       const { after = [], onFailure = 'cancel', ...rest } = checkObject(`${CALLER}: options`, options);
       const what = `${CALLER}: '${job.kind}': `;
       if (!Array.isArray(after)) throw new TypeError(`${what}after must be an array of jobs of this flow`);
@@ -140,6 +148,7 @@ export async function builtFlow(build: (flow: FlowBuilder) => void | Promise<voi
     },
   };
   await build(flow);
+  isBuilt = true;
   if (nodes.length === 0) throw new TypeError(`${CALLER}: the flow has no job`);
   return nodes;
 }
