@@ -10,6 +10,7 @@ import {
   isFinal,
   NonRetryableError,
   unvalidated,
+  type Worker,
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
@@ -37,13 +38,14 @@ beforeEach(async () => {
 
 type Run = Parameters<typeof handle<typeof work>>[1];
 
-async function start(run: Run): Promise<void> {
-  const handlers = [handle(work, run)];
+async function start(run: Run, job = work): Promise<Worker> {
+  const handlers = [handle(job, run)];
   const worker = createWorker(database.db, { queue, handlers, queues: { q: {} }, log: false });
   onTestFinished(() => worker.stop());
   // What the database refuses in these tests is no news.
   worker.on('error', () => undefined);
   await worker.start();
+  return worker;
 }
 
 const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
@@ -330,4 +332,65 @@ test('calls of undoAll beside each other return once all is undone', async () =>
   await until(async () => (await stateOf(id)) === 'discarded');
   expect(undone).toEqual(['two', 'one, before the end']);
   expect(await stepsOf(id)).toContain('undo:one');
+});
+
+describe('an undo that fails where the job is not run again', () => {
+  const late = defineJob('work', {
+    queue: 'q',
+    payload: unvalidated<number>(),
+    deadlineMs: 500,
+  });
+  const told = (worker: Worker) => {
+    const errors: unknown[] = [];
+    worker.on('error', (error) => errors.push(error));
+    return errors;
+  };
+  const run: Run = async ({ step, signal }) => {
+    try {
+      await step.run('charge', { undo: () => Promise.reject(new Error('refund refused')) }, () => 1);
+      await step.transaction('reserve', { undo: () => Promise.resolve() }, async () => 1);
+      await step.run(
+        'ship',
+        () =>
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason));
+          }),
+      );
+    } catch (error) {
+      if (isFinal(error)) await step.undoAll(error);
+      throw error;
+    }
+  };
+
+  test.each([
+    ['cancelled', work],
+    ['discarded', late],
+  ])('is an error event: %s', async (state, job) => {
+    const worker = await start(run, job);
+    const errors = told(worker);
+    const { id } = await queue.enqueue(database.db, job, 1);
+    if (state === 'cancelled') {
+      await until(async () => (await stepsOf(id)).includes('reserve'));
+      await queue.cancel(database.db, id);
+    }
+    await until(async () => (await stateOf(id)) === state);
+    expect(errors).toEqual([
+      {
+        error: expect.objectContaining({ message: 'refund refused' }),
+        during: `the undo of step 'charge' of job ${id} of 'q'`,
+      },
+    ]);
+  });
+
+  test('is none where the job is tried again, and its errors have it', async () => {
+    const worker = await start(async ({ step }) => {
+      await step.run('charge', { undo: () => Promise.reject(new Error('refund refused')) }, () => 1);
+      await step.undoAll(new NonRetryableError('no'));
+    });
+    const errors = told(worker);
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect((await queue.find(database.db, id))?.errors.at(-1)).toMatchObject({ message: 'refund refused' });
+    expect(errors).toEqual([]);
+  });
 });

@@ -180,6 +180,8 @@ export class GivenSteps implements StepStore {
     return { batchIds: [], total: 0, failed: 0 };
   }
 
+  undoFailed(): void {}
+
   async token(claims: TokenClaims): Promise<string> {
     return await tokensFor('step.token', this.#tokens).make(claims);
   }

@@ -7,7 +7,13 @@ import { type AsyncContext, asyncContext, nextTurn } from '../../../core/runtime
 import type { Transaction } from '../../../core/sql/executor.ts';
 import { transact } from '../../../core/sql/transact.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
-import { LeaseLostError, NonRetryableError, QueueError } from '../../../errors.ts';
+import {
+  JobCancelledError,
+  JobDeadlineError,
+  LeaseLostError,
+  NonRetryableError,
+  QueueError,
+} from '../../../errors.ts';
 import type { MemberEnd } from '../../batches/queries/find-ends.ts';
 import type { Waited } from '../../batches/queries/find-waited.ts';
 import type { WaitForBatches } from '../../batches/queries/wait-for-batches.ts';
@@ -70,6 +76,8 @@ export interface StepStore {
   ends(batchIds: readonly number[], kind?: string): Promise<readonly MemberEnd[]>;
   /** What the job has waited for before it began. */
   waited(): Promise<Waited>;
+  /** Tells of an undo that has failed although its job is not run again: nothing else has its error. */
+  undoFailed(step: string, error: unknown): void;
   /** Signs a token. */
   token(claims: TokenClaims): Promise<string>;
 }
@@ -168,6 +176,14 @@ export class AttemptSteps {
   /** From now on steps are begun although the job is to end. */
   beginUndoing(): void {
     this.#isUndoing = true;
+  }
+
+  /** Why a step was not undone is told where the job is not run again: its end has another reason. */
+  undoFailed(step: string, error: unknown): void {
+    if (error instanceof LeaseLostError || !this.attempt.signal.aborted) return;
+    const { reason } = this.attempt.signal;
+    const isLast = reason instanceof JobCancelledError || reason instanceof JobDeadlineError;
+    if (isLast) this.store.undoFailed(step, error);
   }
 
   /** A step that has failed may be begun again by this attempt. */

@@ -258,6 +258,7 @@ export class StepRun implements Step {
       } catch (error) {
         // Another call may try it again.
         this.#undoables.push(last);
+        this.#steps.undoFailed(last.name, error);
         this.#steps.mayComeAgain(undoName);
         throw error;
       }

@@ -134,6 +134,11 @@ export function storeInWorker(
       }),
     ends: (batchIds, kind) => answered(() => findEnds(db, tables, batchIds, kind)),
     waited: () => answered(() => findWaited(db, tables, job)),
+    undoFailed: (step, error) =>
+      asking.events.emit('error', {
+        error,
+        during: `the undo of step '${step}' of job ${job.id} of '${job.queue}'`,
+      }),
     token: async (claims) => await tokensFor('step.token', tokens).make(claims),
   };
 }
@@ -160,6 +165,8 @@ export function storeInTransaction(
     waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
     waited: () => findWaited(db, tables, job),
+    // It has no listeners.
+    undoFailed: () => {},
     token: async (claims) => await tokensFor('step.token', tokens).make(claims),
   };
 }
