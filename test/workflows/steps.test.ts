@@ -54,6 +54,7 @@ beforeEach(async () => {
 });
 
 type Run = Parameters<typeof handle<typeof work>>[1];
+type Step = Parameters<Run>[0]['step'];
 
 async function start(run: Run, options: { readonly concurrency?: number } = {}): Promise<Worker> {
   const worker = createWorker(database.db, {
@@ -703,6 +704,39 @@ describe('what a handler must not do', () => {
       errors: [{ name: new NonRetryableError('').name, message }],
     });
     expect(calls).toBe(1);
+  });
+
+  test('arguments that it takes for something else are refused by name', async () => {
+    const none = null as never;
+    const wrong: Readonly<Record<string, (step: Step) => Promise<unknown>>> = {
+      'The name of a step must be a string that is not empty, got undefined': (step) =>
+        step.begin(undefined as never),
+      "step 'a': options must be an object, got null": (step) => step.run('a', none, () => 1),
+      "step 'b': unknown option 'attemps'; did you mean attempts?": (step) =>
+        step.run('b', { attemps: 2 } as never, () => 1),
+      "step 'c': unknown option 'timeoutMs'; valid options: undo": (step) =>
+        step.transaction('c', { timeoutMs: 5 } as never, async () => 1),
+      'waitForSignal: options must be an object, got null': (step) => step.waitForSignal(approval, none),
+      "waitForSignal: unknown option 'timeout'; did you mean timeoutMs?": (step) =>
+        step.waitForSignal(approval, { timeout: 5 } as never),
+      "step 'd': options must be an object, got null": (step) =>
+        step.enqueueMany('d', work, [{ payload: 1 }], none),
+      "step 'e': options must be an object, got null": (step) => step.enqueue('e', work, 1, none),
+      "step 'f': options must be an object, got null": (step) => step.first('f', { approval }, none),
+      "step 'g': unknown option 'cancel'; did you mean cancelRest?": (step) =>
+        step.first('g', { approval }, { cancel: true } as never),
+      "step.token: unknown option 'expires'; did you mean expiresInMs?": (step) =>
+        step.token(approval, { expires: 5 } as never),
+    };
+    const messages: unknown[] = [];
+    const id = await enqueue();
+    await start(async ({ step }) => {
+      for (const call of Object.values(wrong)) {
+        messages.push(await call(step).catch((error: Error) => error.message));
+      }
+    });
+    expect(await ended(id)).toMatchObject({ state: 'completed' });
+    expect(messages).toEqual(Object.keys(wrong));
   });
 
   test('a NUL character in an output or a name', async () => {

@@ -207,10 +207,11 @@ export class AttemptSteps {
     run: (found: KnownStep | undefined) => Promise<T>,
     ends: 'with it' | 'later' = 'with it',
   ): Promise<T> {
-    const undoes = isUndo(name);
     // A name that is made of another one may be longer: that one was checked.
+    checkText('The name of a step', name, MAX_MADE_NAME_BYTES);
+    const undoes = isUndo(name);
     const isMade = (undoes && this.#isUndoing) || (kind === 'wait' && name.endsWith(END));
-    checkText('The name of a step', name, isMade ? MAX_MADE_NAME_BYTES : MAX_NAME_BYTES);
+    if (!isMade) checkText('The name of a step', name, MAX_NAME_BYTES);
     if (undoes && !this.#isUndoing)
       throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
     // Left behind by waits beside it, or by the end of the handler: it goes on in the next run.

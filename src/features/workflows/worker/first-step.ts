@@ -1,4 +1,5 @@
 import { describeThrown } from '../../../core/job/describe-error.ts';
+import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import {
   checkBoolean,
   checkDate,
@@ -16,6 +17,8 @@ import { signalValue } from '../job/signal-value.ts';
 import type { StepErrorRecord } from '../schema/queue-steps.ts';
 import { type AttemptSteps, isOver, type KnownStep, MAX_WAIT_MS } from './attempt-steps.ts';
 import { checkChild, childFailed, type FailedChild, type StepChildren } from './step-children.ts';
+
+const OPTIONS = namesOf<FirstOptions>({ cancelRest: true });
 
 /** What a step waits for, told apart. */
 type Source = SignalSource | ChildSource | TimeSource;
@@ -58,7 +61,8 @@ export class FirstStep {
     this.#children = children;
   }
 
-  async first(name: string, given: FirstSources, { cancelRest = false }: FirstOptions): Promise<Decision> {
+  async first(name: string, given: FirstSources, options: FirstOptions): Promise<Decision> {
+    const { cancelRest = false } = checkOptions(`step '${name}': options`, options, OPTIONS);
     const sources = sourcesOf(name, given);
     checkBoolean(`step '${name}': cancelRest`, cancelRest);
     return await this.#steps.step(name, 'first', async (found) => {

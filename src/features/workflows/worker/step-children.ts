@@ -1,5 +1,6 @@
 import { checkDefinition, type JobDefinition } from '../../../core/job/definition.ts';
 import { describeThrown } from '../../../core/job/describe-error.ts';
+import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import { checkBoolean, checkObject } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
 import type { MemberEnd } from '../../batches/queries/find-ends.ts';
@@ -23,6 +24,7 @@ import {
 } from './attempt-steps.ts';
 import { Turns } from './turns.ts';
 
+const OPTIONS = namesOf<ChildOptions>({ detached: true });
 const MAX_CHILDREN = 10_000;
 const RESULT_GONE = 'its result is gone, so how it ended is not known';
 
@@ -116,9 +118,10 @@ export class StepChildren {
     name: string,
     job: JobDefinition,
     entries: readonly ChildEntry<JobDefinition>[],
-    { detached = false }: ChildOptions,
+    options: ChildOptions,
   ): Promise<EnqueuedChildren> {
     checkDefinition('step.enqueue', job);
+    const { detached = false } = checkOptions(`step '${name}': options`, options, OPTIONS);
     if (job.keepResult === false) {
       throw new TypeError(
         `step '${name}': '${job.kind}' has keepResult: false, so its end could not be learned; ` +

@@ -1,10 +1,10 @@
 import type { JobDefinition } from '../../../core/job/definition.ts';
 import { describeThrown } from '../../../core/job/describe-error.ts';
+import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import {
   checkDate,
   checkDurationMs,
   checkInteger,
-  checkObject,
   checkText,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
@@ -50,6 +50,11 @@ import { FirstStep } from './first-step.ts';
 import { StepChildren } from './step-children.ts';
 import { Turns } from './turns.ts';
 
+const RUN_OPTIONS = namesOf<StepOptions<never>>({ attempts: true, timeoutMs: true, undo: true });
+const TRANSACTION_OPTIONS = namesOf<StepTransactionOptions<never, Transaction>>({ undo: true });
+const SIGNAL_OPTIONS = namesOf<WaitForSignalOptions>({ timeoutMs: true, name: true });
+const TOKEN_OPTIONS = namesOf<TokenOptions>({ expiresInMs: true, name: true });
+
 interface Undoable {
   readonly name: string;
   readonly undo: (info: StepInfo) => unknown;
@@ -73,7 +78,7 @@ export class StepRun implements Step {
   }
 
   async run<T>(name: string, ...given: [Run<T>] | [StepOptions<T>, Run<T>]): Promise<never> {
-    const [options, run] = optionsAndRun<StepOptions<T>, Run<T>>('run', name, given);
+    const [options, run] = optionsAndRun<StepOptions<T>, Run<T>>('run', name, given, RUN_OPTIONS);
     const { attempts, timeoutMs, undo } = options;
     if (attempts !== undefined) checkInteger(`step '${name}': attempts`, attempts, 1, MAX_ATTEMPTS);
     if (timeoutMs !== undefined) checkDurationMs(`step '${name}': timeoutMs`, timeoutMs, 1, MAX_TIMER_MS);
@@ -101,6 +106,7 @@ export class StepRun implements Step {
       'transaction',
       name,
       given,
+      TRANSACTION_OPTIONS,
     );
     const { undo } = options;
     return await this.#steps.step(name, 'transaction', async (found) => {
@@ -152,11 +158,10 @@ export class StepRun implements Step {
     await this.#sleep(name, { until: date });
   }
 
-  async waitForSignal(
-    signal: SignalDefinition,
-    { timeoutMs, name = signal?.name }: WaitForSignalOptions = {},
-  ): Promise<never> {
+  async waitForSignal(signal: SignalDefinition, options: WaitForSignalOptions = {}): Promise<never> {
     checkText('waitForSignal: the name of the signal', signal?.name, MAX_NAME_BYTES);
+    const known = checkOptions('waitForSignal: options', options, SIGNAL_OPTIONS);
+    const { timeoutMs, name = signal.name } = known;
     if (timeoutMs !== undefined) checkDurationMs(`step '${name}': timeoutMs`, timeoutMs, 0, MAX_WAIT_MS);
     return await this.#steps.step(name, 'signal', async (found) => {
       if (isOver(found)) return (await signalValue(signal, found.output)) as never;
@@ -217,7 +222,11 @@ export class StepRun implements Step {
 
   async token(signal: SignalDefinition, options: TokenOptions = {}): Promise<string> {
     checkText('step.token: the name of the signal', signal?.name, MAX_NAME_BYTES);
-    const { expiresInMs, name = `token: ${signal.name}` } = checkObject('step.token: options', options);
+    const { expiresInMs, name = `token: ${signal.name}` } = checkOptions(
+      'step.token: options',
+      options,
+      TOKEN_OPTIONS,
+    );
     checkText('step.token: name', name, MAX_NAME_BYTES);
     if (expiresInMs !== undefined) checkDurationMs('step.token: expiresInMs', expiresInMs, 1, MAX_WAIT_MS);
     const { id: jobId } = this.#steps.attempt.job;
@@ -301,12 +310,14 @@ function optionsAndRun<TOptions extends object, TRun>(
   method: string,
   name: string,
   given: readonly [TRun] | readonly [TOptions, TRun],
+  known: ReadonlySet<string>,
 ): [Partial<TOptions>, TRun] {
   const [first, second] = given;
   const run = second ?? first;
   if (typeof run !== 'function') {
     throw new TypeError(`step.${method}('${name}', …) takes a function as its last argument`);
   }
-  // Checked just now: a function comes last, and options come before it.
-  return second === undefined ? [{}, first as TRun] : [first as TOptions, second];
+  // A function comes last, and options come before it.
+  if (second === undefined) return [{}, first as TRun];
+  return [checkOptions(`step '${name}': options`, first as TOptions, known), second];
 }
