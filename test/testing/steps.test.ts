@@ -1,4 +1,5 @@
 import {
+  ChildFailedError,
   createQueue,
   defineJob,
   defineSignal,
@@ -40,6 +41,7 @@ const fulfil = defineJob('fulfil', {
 const approval = defineSignal('approval', z.object({ by: z.string(), at: z.coerce.date() }));
 const bare = defineSignal('bare');
 const payload = { orderId: 7 };
+type GivenStep = Parameters<Parameters<typeof handle<typeof fulfil>>[1]>[0]['step'];
 
 const handler = handle(fulfil, async ({ payload, step }) => {
   const charge = await step.run('charge', ({ idempotencyKey }) => ({
@@ -159,6 +161,66 @@ describe('runHandler', () => {
     expect((await run()).error).toMatchObject({
       message: 'runHandler has no database, and the handler uses its transaction: give it a db',
     });
+  });
+
+  test('an error that is given for a wait is a child that has failed', async () => {
+    const child = defineJob('child', { output: unvalidated<number>() });
+    const run = (steps: Record<string, unknown>) =>
+      runHandler(
+        fulfil,
+        { payload, queue, steps },
+        handle(fulfil, async ({ step }) => {
+          const one = await step.enqueue('one', child);
+          const many = await step.enqueueMany('many', child, [{}, {}]);
+          const first = await step.first('first', { one, approval });
+          return [await step.waitForJob(one), await step.all('all', many), first.key];
+        }),
+      );
+    const rest = { first: { key: 'one', value: 1 }, 'one: end': 1, all: [1, 2] };
+    expect(await run(rest)).toMatchObject({ outcome: 'completed', output: [1, [1, 2], 'one'] });
+    const given = { ...rest, one: { id: 7 }, many: { ids: [8, 9] } };
+    expect(await run(given)).toMatchObject({ outcome: 'completed', steps: [] });
+    const boom = new Error('boom');
+    const failed = (jobId: number) => ({
+      outcome: 'failed',
+      discarded: true,
+      error: { name: 'ChildFailedError', jobId, kind: 'child', state: 'discarded', reason: 'boom' },
+    });
+    expect(await run({ ...rest, 'one: end': boom })).toMatchObject(failed(2));
+    expect(await run({ ...rest, all: boom })).toMatchObject(failed(4));
+    expect(await run({ ...rest, first: boom })).toMatchObject(failed(4));
+    const own = new ChildFailedError(7, 'child', 'cancelled', 'by hand');
+    expect(await run({ ...given, all: own })).toMatchObject({
+      error: { jobId: 7, state: 'cancelled', reason: 'by hand' },
+    });
+  });
+
+  test('what is given must be of the kind that its step has in the code', async () => {
+    const child = defineJob('child');
+    const errorOf = async (given: unknown, body: (step: GivenStep) => Promise<unknown>) => {
+      const options = { payload, queue, steps: { s: given } };
+      const run = await runHandler(
+        fulfil,
+        options,
+        handle(fulfil, ({ step }) => body(step)),
+      );
+      return run.error instanceof Error ? run.error.message : run.outcome;
+    };
+    const boom = new Error('boom');
+    expect(await errorOf(boom, (step) => step.sleep('s', 5))).toBe(
+      "runHandler: the step 's' is a sleep, which cannot fail: give it what it has returned, " +
+        "got the error 'boom'",
+    );
+    expect(await errorOf(boom, (step) => step.waitForSignal(approval, { name: 's' }))).toContain(
+      "the step 's' is a signal, which cannot fail",
+    );
+    expect(await errorOf(undefined, (step) => step.first('s', { approval }))).toBe(
+      "runHandler: the step 's' is step.first: give it { key, value }, or the Error of a child, got undefined",
+    );
+    expect(await errorOf(undefined, (step) => step.enqueue('s', child))).toBe(
+      "runHandler: the step 's' is a step that enqueues jobs: give it { id } or { ids }, got undefined",
+    );
+    expect(await errorOf(boom, (step) => step.enqueue('s', child))).toContain("got the error 'boom'");
   });
 
   test('decides which of several is first by the signals and steps that are given', async () => {

@@ -1,5 +1,11 @@
 import type { StepErrorRecord, StepKind } from '../../features/workflows/schema/index.ts';
-import type { ChildEntry, JobDefinition, SignalDefinition, SignalInput } from '../../index.ts';
+import {
+  type ChildEntry,
+  ChildFailedError,
+  type JobDefinition,
+  type SignalDefinition,
+  type SignalInput,
+} from '../../index.ts';
 import {
   type ChildrenToEnqueue,
   describeThrown,
@@ -13,6 +19,7 @@ import {
   type SignalToReceive,
   type StepStore,
   type StepToRecord,
+  shown,
   signalToStore,
   type TokenClaims,
   type Tokens,
@@ -65,10 +72,14 @@ export interface RunStep {
 /** The steps of the job of `runHandler`, without a database: those that a test has given, and new ones. */
 export class GivenSteps implements StepStore {
   readonly #given: ReadonlyMap<string, KnownStep>;
+  /** The errors among what was given, by the names of their steps. */
+  readonly #errors: ReadonlyMap<string, Error>;
   /** The stored values of signals, in the order in which they were sent, by their name. */
   readonly #signals: ReadonlyMap<string, readonly unknown[]>;
   readonly #recorded = new Map<string, RunStep>();
   readonly #waiting = new Set<string>();
+  /** The jobs that steps have enqueued, the last of them last. */
+  readonly #enqueued: { readonly step: string; readonly id: number; readonly kind: string }[] = [];
   #lastBatch = 0;
   /** The job itself has the first. */
   #lastId = 1;
@@ -76,11 +87,13 @@ export class GivenSteps implements StepStore {
   readonly #tokens: Tokens | undefined;
 
   private constructor(
-    given: ReadonlyMap<string, KnownStep>,
+    outputs: Readonly<Record<string, unknown>>,
     signals: ReadonlyMap<string, readonly unknown[]>,
     tokens: Tokens | undefined,
   ) {
-    this.#given = given;
+    const entries = Object.entries(outputs);
+    this.#given = new Map(entries.map(([name, output]) => [name, givenStep(name, output)]));
+    this.#errors = new Map(entries.filter((entry): entry is [string, Error] => entry[1] instanceof Error));
     this.#signals = signals;
     this.#tokens = tokens;
   }
@@ -100,8 +113,7 @@ export class GivenSteps implements StepStore {
       const stored: unknown = JSON.parse(await signalToStore(signal, value));
       values.set(signal.name, [...(values.get(signal.name) ?? []), stored]);
     }
-    const given = Object.entries(outputs).map(([name, output]) => [name, givenStep(name, output)] as const);
-    return new GivenSteps(new Map(given), values, tokens);
+    return new GivenSteps(outputs, values, tokens);
   }
 
   /** What the handler has recorded, in that order. */
@@ -160,11 +172,55 @@ export class GivenSteps implements StepStore {
     return await Promise.all(entries.map(({ payload, ...settings }) => newJob(job, payload, settings)));
   }
 
-  async enqueue({ jobs, toStep }: ChildrenToEnqueue): Promise<EnqueuedChildren> {
+  async enqueue({ step, jobs, toStep }: ChildrenToEnqueue): Promise<EnqueuedChildren> {
     const batch = ++this.#lastBatch;
-    const children = { batch, ids: jobs.map(() => ++this.#lastId) };
+    const ids = jobs.map(({ kind }) => {
+      const id = ++this.#lastId;
+      this.#enqueued.push({ step, id, kind });
+      return id;
+    });
+    const children = { batch, ids };
     await this.record(toStep(children));
     return children;
+  }
+
+  fit(given: KnownStep, kind: StepKind): KnownStep {
+    const { name, output } = given;
+    const error = this.#errors.get(name);
+    switch (kind) {
+      case 'wait':
+        return error === undefined ? given : { ...given, output: this.#failedChild(name, error) };
+      case 'first':
+        if (error !== undefined) {
+          return { ...given, output: { key: '', value: this.#failedChild(name, error) } };
+        }
+        if (typeof Reflect.get(Object(output), 'key') === 'string') return given;
+        throw notOf(name, 'step.first', '{ key, value }, or the Error of a child', output);
+      case 'enqueue': {
+        const ids = idsIn(output);
+        if (error !== undefined || ids === undefined) {
+          throw notOf(name, 'a step that enqueues jobs', '{ id } or { ids }', error ?? output);
+        }
+        return { ...given, output: { batch: ++this.#lastBatch, ids } };
+      }
+      case 'signal':
+      case 'sleep':
+        if (error === undefined) return given;
+        throw notOf(name, `a ${kind}, which cannot fail`, 'what it has returned', error);
+      default:
+        return given;
+    }
+  }
+
+  /** The child that a wait fails for: the one that the error names, or the last that this run has enqueued. */
+  #failedChild(name: string, error: Error): object {
+    if (error instanceof ChildFailedError) {
+      const { jobId: id, kind, state, reason } = error;
+      return { id, kind, state, reason };
+    }
+    const child =
+      this.#enqueued.find(({ step }) => name === `${step}: end`) ?? this.#enqueued.at(-1) ?? UNKNOWN_CHILD;
+    return { id: child.id, kind: child.kind, state: 'discarded', reason: error.message };
   }
 
   /** Children never run here: what they return is given under the name of the step that waits. */
@@ -209,6 +265,22 @@ function givenStep(name: string, output: unknown): KnownStep {
     startedAt: at,
     endedAt: at,
   };
+}
+
+/** Of a job that an earlier attempt is to have enqueued. */
+const UNKNOWN_CHILD = { id: 0, kind: 'unknown' };
+
+/** The ids in what was given for a step that enqueues jobs: as it returns them, or as they are recorded. */
+function idsIn(output: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(output)) return output;
+  const { id, ids } = Object(output);
+  if (Array.isArray(ids)) return ids;
+  return typeof id === 'number' ? [id] : undefined;
+}
+
+function notOf(name: string, what: string, wanted: string, given: unknown): TypeError {
+  const got = given instanceof Error ? `the error '${given.message}'` : shown(given);
+  return new TypeError(`runHandler: the step '${name}' is ${what}: give it ${wanted}, got ${got}`);
 }
 
 function storedOutput(name: string, output: unknown): unknown {
