@@ -212,7 +212,7 @@ export class GivenSteps implements StepStore {
     }
   }
 
-  /** The child that a wait fails for: the one that the error names, or the last that this run has enqueued. */
+  /** The child that a wait fails for: the one that the error names, or the last that this run enqueued. */
   #failedChild(name: string, error: Error): object {
     if (error instanceof ChildFailedError) {
       const { jobId: id, kind, state, reason } = error;

@@ -116,8 +116,8 @@ export async function enqueueFlow(
 /**
  * Calls the function that makes a flow; returns its jobs, in the order in which they were added.
  *
- * @throws TypeError when nothing was added, or `after` has something else than the flow's own jobs; from `add`
- * once the function is over
+ * @throws TypeError when nothing was added, or `after` has something else than the flow's own jobs; `add`
+ * throws one once the function is over
  */
 export async function builtFlow(build: (flow: FlowBuilder) => void | Promise<void>): Promise<Node[]> {
   if (typeof build !== 'function') throw new TypeError(`${CALLER} takes a function that adds jobs`);

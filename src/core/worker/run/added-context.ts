@@ -21,8 +21,8 @@ export interface AttemptAddedTo {
    */
   wait(delayMs: number | null): void;
   /**
-   * Asks, once the handler has returned or thrown, for what it has left under way: the attempt ends after that.
-   * `undefined`: nothing.
+   * Asks, once the handler has returned or thrown, for what it has left under way: the attempt ends after
+   * that. `undefined`: nothing.
    */
   endsAfter(underWay: () => Promise<void> | undefined): void;
   /** Something is recorded that no later attempt does again: from now on this one counts as the first. */

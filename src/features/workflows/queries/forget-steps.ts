@@ -12,8 +12,9 @@ export interface ForgottenSteps {
 /**
  * Deletes steps of a job, with what was undone and what says so; returns how many.
  *
- * What an attempt receives next is counted by the signals that its steps have received. So those of the steps
- * that are left come first in their mailbox, and what the others had received comes after them, as it was sent.
+ * What an attempt receives next is counted by the signals that its steps have received. So those of the
+ * steps that are left come first in their mailbox. What the others had received comes after them, as it was
+ * sent.
  *
  * **Under concurrency.** Sent in the transaction that has locked the job's mailboxes, and then its row, or
  * inserted that: no worker holds the job then, no signal comes, and this statement sees all that earlier

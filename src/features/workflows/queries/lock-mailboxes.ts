@@ -3,11 +3,11 @@ import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
 
 /**
- * Locks the mailboxes of a job out of which its steps have received something. `false`: another transaction has
- * locked one of them, as one does that has sent a signal and has not ended.
+ * Locks the mailboxes of a job out of which its steps have received something. `false`: another transaction
+ * has locked one of them, as one does that has sent a signal and has not ended.
  *
- * **Under concurrency.** Never waits. Senders and receivers lock first the mailbox, then the job. A transaction
- * that changes both calls this before it locks the job.
+ * **Under concurrency.** Never waits. Senders and receivers lock first the mailbox, then the job. A
+ * transaction that changes both calls this before it locks the job.
  */
 export async function lockMailboxes(
   tx: Executor,

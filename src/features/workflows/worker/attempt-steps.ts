@@ -163,8 +163,8 @@ export class AttemptSteps {
   }
 
   /**
-   * The handler is over. What steps have begun is recorded before the attempt ends: a step beside one that has
-   * failed need not be done again.
+   * The handler is over. What steps have begun is recorded before the attempt ends: a step beside one that
+   * has failed need not be done again.
    */
   #leave(): Promise<void> | undefined {
     this.#isClosed = true;
@@ -289,8 +289,8 @@ export class AttemptSteps {
   }
 
   /**
-   * Whether the end of the attempt has met what a handler that is over has left under way. That says nothing of
-   * the handler, and where nothing awaits it, it would end the process as an unhandled rejection.
+   * Whether the end of the attempt has met what a handler that is over has left under way. That says nothing
+   * of the handler, and where nothing awaits it, it would end the process as an unhandled rejection.
    */
   #isToldLate(error: unknown): boolean {
     if (!this.#isHandlerOver) return false;
