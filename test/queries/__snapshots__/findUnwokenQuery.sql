@@ -8,9 +8,13 @@
     cross join lateral (
       select i.job_id, i.queue, i.policy from "queue_waits" as i where i.batch_id = b.id offset 0
     ) as i
-    join "queue_jobs" as j on j.queue = i.queue and j.id = i.job_id
-    where j.id > $2::int8
-      and case
+    cross join lateral (
+      select j.queue, j.id, j.blockers from "queue_jobs" as j
+      where j.queue = i.queue and j.id = i.job_id and j.id > $2::int8 and j.worker_id is null and j.blockers <> 0
+        and j.run_at > statement_timestamp()
+      offset 0
+    ) as j
+    where case
         when j.blockers > 0 then i.policy in ('run', 'cancel')
           and (b.ended or (b.failing and i.policy = 'cancel'))
         when i.policy not in ('parent', 'detached') then false
@@ -20,8 +24,6 @@
           where w.job_id = j.id and w.queue = j.queue and w.policy in ('parent', 'detached')
             and o.ended_at is null and o.waiting is not null
         ) end
-      and j.worker_id is null and j.blockers <> 0
-        and j.run_at > statement_timestamp()
     order by j.id limit $3::int4
 -- $1 = "{42,43}"
 -- $2 = 0

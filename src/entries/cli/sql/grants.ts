@@ -83,7 +83,7 @@ export function grantsSql(
     `grant select, insert, update on ${on('tallies')} to ${admin};`,
     `grant select, insert on ${on('waits')} to ${admin};`,
     `grant select, insert, delete on ${on('steps')} to ${admin};`,
-    `grant insert on ${on('mailboxes')} to ${admin};`,
+    `grant select, insert, update on ${on('mailboxes')} to ${admin};`,
     `grant select, update on ${on('batches')} to ${admin};`,
   ];
   return [

@@ -35,9 +35,12 @@ export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly num
     cross join lateral (
       select i.job_id, i.queue, i.policy from ${queueWaits} as i where i.batch_id = b.id offset 0
     ) as i
-    join ${queueJobs} as j on j.queue = i.queue and j.id = i.job_id
-    where j.id > ${after}::int8
-      and case
+    cross join lateral (
+      select j.queue, j.id, j.blockers from ${queueJobs} as j
+      where j.queue = i.queue and j.id = i.job_id and j.id > ${after}::int8 and ${isParked}
+      offset 0
+    ) as j
+    where case
         when j.blockers > 0 then i.policy in ('run', 'cancel')
           and (b.ended or (b.failing and i.policy = 'cancel'))
         when i.policy not in ('parent', 'detached') then false
@@ -47,6 +50,5 @@ export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly num
           where w.job_id = j.id and w.queue = j.queue and w.policy in ('parent', 'detached')
             and o.ended_at is null and o.waiting is not null
         ) end
-      and ${isParked}
     order by j.id limit ${CHUNK}::int4`;
 }
