@@ -33,6 +33,7 @@ export { sleep } from './core/time/sleep.ts';
 export type { GivenOptions } from './core/job/enqueue-options.ts';
 export { type NewJob, newJob } from './core/job/new-job.ts';
 export { type OwnColumn, ownColumnsOf } from './core/schema/own-columns.ts';
+export { strangersAmong } from './core/schema/same-set.ts';
 export {
   checkExecutor,
   NO_DATABASE,

@@ -14,16 +14,23 @@ export function checkSameSet(
   tables: Readonly<Record<string, PgTable>>,
   make: string,
 ): void {
+  const [stranger] = strangersAmong(queueJobs, tables);
+  if (stranger === undefined) return;
+  const { prefix, schema, name } = placeOf(queueJobs, 'jobs');
+  const options = `{ prefix: '${prefix}'${schema === undefined ? '' : ', schema'} }`;
+  throw new TypeError(
+    `${caller}: the table ${stranger} does not belong to the jobs in ${name}. ` +
+      `Each queue has its own tables, with its prefix and schema: ${make}(${options})`,
+  );
+}
+
+/** The names of those that do not have the schema and the prefix of the queue's. */
+export function strangersAmong(queueJobs: PgTable, tables: Readonly<Record<string, PgTable>>): string[] {
   const { prefix, schema } = placeOf(queueJobs, 'jobs');
-  for (const [key, table] of Object.entries(tables)) {
-    const own = placeOf(table, key.slice('queue'.length).toLowerCase());
-    if (own.prefix === prefix && own.schema === schema) continue;
-    const options = `{ prefix: '${prefix}'${schema === undefined ? '' : ', schema'} }`;
-    throw new TypeError(
-      `${caller}: the table ${own.name} does not belong to the jobs in ${placeOf(queueJobs, 'jobs').name}. ` +
-        `Each queue has its own tables, with its prefix and schema: ${make}(${options})`,
-    );
-  }
+  return Object.entries(tables)
+    .map(([key, table]) => placeOf(table, key.slice('queue'.length).toLowerCase()))
+    .filter((own) => own.prefix !== prefix || own.schema !== schema)
+    .map(({ name }) => name);
 }
 
 function placeOf(table: PgTable, name: string) {

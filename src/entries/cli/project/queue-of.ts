@@ -8,27 +8,30 @@ import {
   schedulesIn,
   workflowsIn,
 } from '../../../index.ts';
+import { strangersAmong } from '../../../internal.ts';
 import type { FoundTables } from './exported-tables.ts';
 
 /**
  * A queue over the tables of an app whose own queue is not known: with schedules, limits, keys, metrics and
- * workflows as far as this database has their tables.
+ * workflows as far as this database has their tables, of the same set as its jobs.
  */
 export async function queueOf(db: Database, tables: FoundTables): Promise<Queue> {
   const present = await presentTables(db, Object.values(tables));
-  const has = (...asked: PgTable[]) => asked.every((table) => present.has(table));
+  const has = (asked: Readonly<Record<string, PgTable>>) =>
+    Object.values(asked).every((table) => present.has(table)) &&
+    strangersAmong(tables.queueJobs, asked).length === 0;
   const { queueJobs, queueResults, queueWorkers, queuePauses } = tables;
   const { queueSchedules, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes, queueKeys } = tables;
-  const { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
+  const { queueMetrics, queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
   const ofWorkflows = { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies };
   const limits = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
   return createQueue({
     tables: { queueJobs, queueResults, queueWorkers, queuePauses },
-    ...(has(queueSchedules) && { schedules: schedulesIn(queueSchedules) }),
-    ...(has(...Object.values(limits)) && { limits: limitsIn(limits, {}) }),
-    ...(has(queueKeys) && { keys: queueKeys }),
-    ...(has(tables.queueMetrics) && { metrics: tables.queueMetrics }),
-    ...(has(...Object.values(ofWorkflows)) && { workflows: workflowsIn(ofWorkflows) }),
+    ...(has({ queueSchedules }) && { schedules: schedulesIn(queueSchedules) }),
+    ...(has(limits) && { limits: limitsIn(limits, {}) }),
+    ...(has({ queueKeys }) && { keys: queueKeys }),
+    ...(has({ queueMetrics }) && { metrics: queueMetrics }),
+    ...(has(ofWorkflows) && { workflows: workflowsIn(ofWorkflows) }),
   }) as unknown as Queue; // What it has is found out at run time.
 }
 
