@@ -24,17 +24,18 @@
     sorted as (
       update "queue_mailboxes" as m
       set sent = (
-        select jsonb_agg(e.entry order by k.nth is null, e.place)
+        select jsonb_agg(e.entry order by (
+          (m.name, e.entry -> 'value', e.nth) in (select k.signal, k.value, k.nth from kept as k)
+        ) is not true, e.place)
         from (
           select entry, place,
             row_number() over (partition by entry -> 'value' order by place) as nth
           from jsonb_array_elements(m.sent) with ordinality as e(entry, place)
         ) as e
-        left join kept as k on k.signal = m.name and k.value = e.entry -> 'value' and k.nth = e.nth
       )
       where m.job_id = $8::int8 and m.queue = $9
-        and m.name in (select f.signal from forgotten as f where f.output is not null)
-        and m.name in (select k.signal from kept as k)
+        and (m.name in (select f.signal from forgotten as f where f.output is not null)) is true
+        and (m.name in (select k.signal from kept as k)) is true
     )
     select name from forgotten
 -- $1 = 42

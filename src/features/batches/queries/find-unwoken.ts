@@ -23,29 +23,37 @@ export async function findUnwoken(
   return idsByQueue(await queryRows(db, tables, query, { entry: BATCHES_ENTRY }));
 }
 
+/**
+ * Jobs by their ids, and waits in lists: neither depends on how many rows Postgres expects.
+ *
+ * @crossesQueues the jobs that wait for a batch may be in any queue
+ */
 export function findUnwokenQuery(tables: TablesOfBatches, batchIds: readonly number[], after: number): SQL {
   const { queueJobs, queueBatches, queueWaits } = tables;
   return sql`
     with batches as materialized (
       select b.id, b.ended_at is not null as ended, b.waiting, ${isFailing(tables)} as failing
       from ${queueBatches} as b where b.id = any(${arrayText(batchIds)}::text::int8[])
+    ),
+    waits as materialized (
+      select i.job_id, i.queue, i.policy, b.ended, b.waiting, b.failing from batches as b
+      cross join lateral (
+        select i.job_id, i.queue, i.policy from ${queueWaits} as i where i.batch_id = b.id offset 0
+      ) as i
     )
-    select distinct j.queue, j.id
-    from batches as b
-    cross join lateral (
-      select i.job_id, i.queue, i.policy from ${queueWaits} as i where i.batch_id = b.id offset 0
-    ) as i
-    cross join lateral (
-      select j.queue, j.id, j.blockers from ${queueJobs} as j
-      where j.queue = i.queue and j.id = i.job_id and j.id > ${after}::int8 and ${isParked}
-      offset 0
-    ) as j
-    where case
-        when j.blockers > 0 then i.policy in ('run', 'cancel')
-          and (b.ended or (b.failing and i.policy = 'cancel'))
-        when i.policy not in ('parent', 'detached') then false
-        when not b.ended then b.failing and b.waiting = 'failure'
-        else -j.blockers > (
+    select j.queue, j.id from ${queueJobs} as j
+    where j.id = any(array(select w.job_id from waits as w)) and j.id > ${after}::int8 and ${isParked}
+      and case
+        when j.blockers > 0 then (j.queue, j.id) in (
+          select w.queue, w.job_id from waits as w
+          where w.policy in ('run', 'cancel') and (w.ended or (w.failing and w.policy = 'cancel')))
+        when (j.queue, j.id) in (
+          select w.queue, w.job_id from waits as w
+          where w.policy in ('parent', 'detached') and not w.ended and w.failing and w.waiting = 'failure'
+        ) then true
+        when (j.queue, j.id) in (
+          select w.queue, w.job_id from waits as w where w.policy in ('parent', 'detached') and w.ended
+        ) then -j.blockers > (
           select count(*) from ${queueWaits} as w join ${queueBatches} as o on o.id = w.batch_id
           where w.job_id = j.id and w.queue = j.queue and w.policy in ('parent', 'detached')
             and o.ended_at is null and o.waiting is not null
