@@ -33,10 +33,12 @@ beforeEach(() => clearGroups(database.client));
 describe('no window sees more handlers of a group begin than its rate', () => {
   const rated = defineJob('rated', { queue: 'q', payload: unvalidated<{ holdMs: number }>() });
   const begun: { at: number; cost: number }[] = [];
+  const begunIds: number[] = [];
   const note = () => begun.push({ at: performance.now() * 1_000, cost: 1 });
 
   async function start(limits: QueueLimits, handler: 'single' | 'batch') {
     begun.length = 0;
+    begunIds.length = 0;
     const queue = createQueue({ limits: limitsIn(control, { q: limits }) });
     const worker = createWorker(database.db, {
       queue,
@@ -44,7 +46,10 @@ describe('no window sees more handlers of a group begin than its rate', () => {
       handlers: [
         handler === 'single'
           ? handle(rated, async ({ job, payload: { holdMs } }) => {
-              if (job.group === 'r') note();
+              if (job.group === 'r') {
+                note();
+                begunIds.push(job.id);
+              }
               if (holdMs > 0) await delay(holdMs);
             })
           : handleBatch(rated, { maxSize: 100, maxWaitMs: HELD_MS }, async (jobs) => {
@@ -79,6 +84,14 @@ describe('no window sees more handlers of a group begin than its rate', () => {
       ...Array.from({ length: 3 * rate.limit }, () => ({ payload: { holdMs: 0 }, group: 'r' })),
     ]);
     await done(3 * rate.limit);
+  });
+
+  test('one after the other, in their order', async () => {
+    const { queue } = await start({ groups: { rate, serial: 'end' } }, 'single');
+    const jobs = Array.from({ length: 3 * rate.limit }, () => ({ payload: { holdMs: 5 }, group: 'r' }));
+    const enqueued = await queue.enqueueMany(database.db, rated, jobs);
+    await done(3 * rate.limit);
+    expect(begunIds).toEqual(enqueued.map(({ id }) => id));
   });
 
   test('in batches that gather for longer than a job may wait', async () => {
@@ -132,7 +145,7 @@ test('worker and statement agree how long a job may begin', async () => {
 
 test('jobs of claims that were put back give those of the next claims more time, less and less', () => {
   const starts = new GroupStarts(true);
-  // The first has as long as any, since it is not known how long answers take.
+  // How long answers take is not known before the first one.
   const unknown = starts.ofClaim();
   expect((unknown?.beginTime(2_000).untilMs ?? 0) - (unknown?.sentMs ?? 0)).toBeCloseTo(250);
   if (unknown !== undefined) starts.noteAnswer(unknown);
@@ -141,6 +154,8 @@ test('jobs of claims that were put back give those of the next claims more time,
   const time = first?.beginTime(2_000);
   expect((time?.untilMs ?? 0) - (first?.sentMs ?? 0)).toBeCloseTo(50);
   expect(first?.beginTime(2_000)).toBe(time);
+  // A listener may clone the job that has it.
+  expect(structuredClone(time)).toEqual({ untilMs: time?.untilMs });
   time?.onMissed();
   // Each of its jobs says so.
   time?.onMissed();

@@ -912,6 +912,7 @@ describe('a step that is under way when its handler ends', () => {
     const id = await enqueue();
     expect(await ended(id)).toMatchObject({ state: 'discarded', errors: [{ message: 'at once' }] });
     seen.push('ended');
+    // What must not come would need less than that.
     await delay(100);
     expect(seen).toEqual(['one', 'ended']);
     expect((await queue.workflows.steps(database.db, id)).map(({ name }) => name)).toEqual(['one']);

@@ -1,5 +1,6 @@
 import { QueueError } from '../../errors.ts';
 import { isPoolEnded } from '../drivers/ended-pool.ts';
+import { aborted } from '../drivers/listen.ts';
 import { resolvesWithin } from '../time/resolves-within.ts';
 import { sleep } from '../time/sleep.ts';
 import type { Background } from './base/background.ts';
@@ -38,6 +39,7 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   // Handlers may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
   requests.wake();
   const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
+  // Then nothing can be written any more, and more time is of no use to handlers.
   const inVain = aborted(giveUp.signal);
   const isOver = await resolvesWithin(Promise.race([finished, inVain]), shutdownTimeoutMs);
   const startMs = performance.now();
@@ -66,14 +68,6 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   await resolvesWithin(given, left(ANSWERED_MS));
   // The session ends last: without it peers would take over what handlers are still at.
   await background.end(left(ENDED_MS));
-}
-
-/** Resolves when nothing can be written any more: more time is of no use to handlers then. */
-function aborted(giveUp: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (giveUp.aborted) resolve();
-    else giveUp.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /**

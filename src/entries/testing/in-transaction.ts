@@ -1,5 +1,5 @@
 import type { Database, Queue, TransactionOf } from '../../index.ts';
-import { checkOptions, NO_DATABASE, namesOf, sqlStateOf } from '../../internal.ts';
+import { checkOptions, NO_DATABASE, namesOf, sqlStateOf, transact } from '../../internal.ts';
 import { checkQueue } from './check-queue.ts';
 import { noteDeletions } from './find-written-jobs.ts';
 import { refuseSelfWaits } from './one-connection.ts';
@@ -52,7 +52,7 @@ export async function inTransaction<TDb extends Database, T>(
   const rollback = new Error('rolled back at the end of inTransaction');
   let returned: { readonly value: T } | undefined;
   try {
-    await db.transaction(async (tx) => {
+    await transact(db, async (tx) => {
       await noteDeletions(tx);
       if (queue !== undefined) await useOwnTables(tx, queue);
       // Drizzle hands over its own transaction type.

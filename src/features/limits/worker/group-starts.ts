@@ -44,18 +44,36 @@ export class GroupStarts {
 export class ClaimStarts implements StartTimes {
   readonly sentMs = performance.now();
   readonly #times = new Map<number, BeginTime>();
+  readonly #onMissed: () => void;
 
   constructor(
     readonly neededMs: number,
     readonly stretch: number,
-    private readonly onMissed: () => void,
-  ) {}
+    onMissed: () => void,
+  ) {
+    this.#onMissed = onMissed;
+  }
 
   /** It counts from when the claim was sent, so no delay of the answer lengthens it. */
   beginTime(perMs: number): BeginTime {
-    const { onMissed } = this;
-    const time = this.#times.get(perMs) ?? { untilMs: this.sentMs + startWithinMs(perMs, this), onMissed };
+    const untilMs = this.sentMs + startWithinMs(perMs, this);
+    const time = this.#times.get(perMs) ?? new GroupBeginTime(untilMs, this.#onMissed);
     this.#times.set(perMs, time);
     return time;
+  }
+}
+
+/** A class, since listeners see the job: one that clones it gets the time, and no function. */
+class GroupBeginTime implements BeginTime {
+  readonly untilMs: number;
+  readonly #onMissed: () => void;
+
+  constructor(untilMs: number, onMissed: () => void) {
+    this.untilMs = untilMs;
+    this.#onMissed = onMissed;
+  }
+
+  onMissed(): void {
+    this.#onMissed();
   }
 }
