@@ -1,13 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, type Executor } from 'drizzle-queue';
+import { createQueue, type Executor, limitsIn, schedulesIn, workflowsIn } from 'drizzle-queue';
 import { createDashboard } from 'drizzle-queue/dashboard';
+import * as control from 'drizzle-queue/schema/control';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Database } from '../../src/core/sql/executor.ts';
 import { Looks, within } from '../../src/entries/dashboard/looks.ts';
 import { Searches } from '../../src/entries/dashboard/searches.ts';
 import { addJob } from '../queries/support/jobs.ts';
+import { addControlTables, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { another, get, page } from './support/visits.ts';
+import { another, get, page, textOf } from './support/visits.ts';
 
 const database = useTestDatabase();
 
@@ -221,6 +224,50 @@ describe('searches', () => {
     expect(asked).toBeGreaterThan(100);
     searches.forget();
     expect(await searches.at('ann', 'x', 1_000, look)).toMatchObject({ value: asked });
+  });
+
+  test('rest from what is slow twice, not from what was slow once', async () => {
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const searches = new Searches(another(database.db), queue.tables);
+    let asked = 0;
+    const look = (tookMs: number) =>
+      searches.at('ann', 'x', 10_000, async () => {
+        nowMs += tookMs;
+        return ++asked;
+      });
+    await look(2_000);
+    nowMs += 5_000;
+    await look(10);
+    nowMs += 5_000;
+    await look(2_000);
+    nowMs += 5_000;
+    expect(await look(2_000)).toMatchObject({ value: 4 });
+    nowMs += 250_000;
+    expect(await look(2_000)).toMatchObject({ value: 4 });
+    nowMs += 50_000;
+    expect(await look(10)).toMatchObject({ value: 5 });
+  });
+
+  test('of every list say how old they are', async () => {
+    await addControlTables(database);
+    await addWorkflowTables(database);
+    const listed = createQueue({
+      limits: limitsIn(control, { a: { concurrency: 1 } }),
+      schedules: schedulesIn(control.queueSchedules),
+      workflows: workflowsIn(workflowTables),
+    });
+    let nowMs = Date.now();
+    vi.spyOn(Date, 'now').mockImplementation(() => nowMs);
+    vi.spyOn(performance, 'now').mockImplementation(() => 0);
+    const dashboard = createDashboard({ db: another(database.db), queue: listed, authorize: () => 'read' });
+    for (const path of ['/jobs', '/schedules', '/limits', '/flows']) {
+      expect(await page(dashboard, path)).not.toContain('Searched');
+    }
+    nowMs += 90_000;
+    for (const path of ['/jobs', '/schedules', '/limits', '/flows']) {
+      expect(textOf(await page(dashboard, path))).toContain('Searched 1 min ago');
+    }
   });
 
   test('for one job do not rest from what they have waited', async () => {

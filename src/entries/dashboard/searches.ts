@@ -32,6 +32,7 @@ export interface Found<T> {
 interface Known {
   readonly viewer: string;
   readonly rest: Rest;
+  tookMs?: number;
   last?: { readonly found: Found<unknown> | undefined; readonly until: number };
   flight?: Promise<Found<unknown> | undefined>;
 }
@@ -54,6 +55,7 @@ export class Searches {
 
   /**
    * What `look` finds, or has found before; `undefined` when a statement took longer than `timeoutMs`.
+   * It rests from the shorter of its last two: one that is slow alone has waited, or was the first.
    *
    * @param mostMs how long it takes at most where nothing is in its way; it does not rest from more
    * @throws TooManySearchesError when the viewer has too many that wait
@@ -67,9 +69,8 @@ export class Searches {
     mostMs = Number.POSITIVE_INFINITY,
   ): Promise<Found<T> | undefined> {
     const known = this.#of(viewer, name);
-    known.rest.mostMs = mostMs;
     if (known.last === undefined || performance.now() >= known.last.until) {
-      known.flight ??= this.#ask(known, timeoutMs, look).finally(() => {
+      known.flight ??= this.#ask(known, timeoutMs, look, mostMs).finally(() => {
         delete known.flight;
       });
       await known.flight;
@@ -87,12 +88,16 @@ export class Searches {
     known: Known,
     timeoutMs: number,
     look: (db: Executor) => Promise<unknown>,
+    mostMs: number,
   ): Promise<Found<unknown> | undefined> {
     return await this.#turns.take(known.viewer, async () => {
       const [startMs, at] = [performance.now(), new Date()];
       const answer = await this.#within(timeoutMs, look);
       const found = answer && { ...answer, at };
-      known.last = { found, until: known.rest.after(performance.now() - startMs) };
+      const tookMs = performance.now() - startMs;
+      known.rest.mostMs = Math.min(mostMs, known.tookMs ?? FEW_ROWS_MS);
+      known.tookMs = tookMs;
+      known.last = { found, until: known.rest.after(tookMs) };
       return found;
     });
   }

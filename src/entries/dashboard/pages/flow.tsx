@@ -47,7 +47,7 @@ export async function flowPage(visit: Visit, workflows: Workflows, id: number) {
   const name = JSON.stringify(['flow', scopeName(visit), id, key, state, above]);
   const answer = await searches.at(viewer, name, LOOK_MS, look);
   if (answer === undefined) return <SlowPage visit={visit} title="Flow" />;
-  return answer.value && <Flow visit={visit} seen={answer.value} state={state} />;
+  return answer.value && <Flow visit={visit} seen={answer.value} at={answer.at} state={state} />;
 }
 
 /** Stands where a flow is not, or is not theirs. */
@@ -66,10 +66,11 @@ export function noFlowPage(visit: Visit, id: string) {
 interface FlowProps {
   readonly visit: Visit;
   readonly seen: Seen;
+  readonly at: Date;
   readonly state: string;
 }
 
-function Flow({ visit, seen, state }: FlowProps) {
+function Flow({ visit, seen, at, state }: FlowProps) {
   const { graph, group, jobs } = seen;
   const { id, total, pending, failed, cancelReason, createdAt, endedAt, groups, isWhole } = graph;
   const zoom = zoomOf(visit.query.get('zoom'));
@@ -77,7 +78,7 @@ function Flow({ visit, seen, state }: FlowProps) {
     visit.links.to(`/flows/${id}`, { zoom: visit.query.get('zoom') ?? '', group: group?.key, ...changed });
   const percent = total === 0 ? 100 : Math.floor(((total - pending) * 100) / total);
   return (
-    <Page visit={visit} title={`Flow #${id}`} aside={<FlowState flow={graph} />}>
+    <Page visit={visit} title={`Flow #${id}`} aside={<FlowState flow={graph} />} foundAt={at}>
       <Actions visit={visit} graph={graph} />
       <Card id="progress" title="Progress" look="flow-facts">
         <progress max={100} value={percent} aria-labelledby="progress-title" />

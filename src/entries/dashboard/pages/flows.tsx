@@ -34,7 +34,7 @@ export async function flowsPage(visit: Visit, workflows: Workflows) {
   if (answer === undefined) return <SlowPage visit={visit} title="Flows" />;
   const { flows, nextCursor, truncated } = answer.value;
   return (
-    <Page visit={visit} title="Flows">
+    <Page visit={visit} title="Flows" foundAt={answer.at}>
       <nav aria-label="States">
         <ul class="chips">
           {STATES.map((each) => (

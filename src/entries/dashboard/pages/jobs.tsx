@@ -2,18 +2,14 @@ import type { ManyAction } from '../../../internal.ts';
 import { type Filter, MAX_FILTER, STATES, withWord } from '../../filter/filter.ts';
 import { completionsOf } from '../completions.ts';
 import { type Cursor, cursorOf, cursorWords, findJobs, type JobsFound } from '../find-jobs.ts';
-import { Fragment, h } from '../html.ts';
+import { h } from '../html.ts';
 import { RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';
 import { Page } from '../parts/layout.tsx';
-import { Ago } from '../parts/moment.tsx';
 import { type Found, UNFIT, UnfitValueError } from '../searches.ts';
 import { LOOK_MS, may, scopeName, type Visit } from '../visit.ts';
 import { filterOfVisit } from '../visit-filter.ts';
-
-/** A list that is older says how old it is. */
-const OLD_MS = 5_000;
 
 /** Jobs of every state, newest first, behind one filter bar. */
 export async function jobsPage(visit: Visit) {
@@ -25,7 +21,7 @@ export async function jobsPage(visit: Visit) {
   const { problems, found } = search;
   const completions = problems.length > 0 ? [] : await completionsOf(visit, q, filter);
   return (
-    <Page visit={visit} title="Jobs">
+    <Page visit={visit} title="Jobs" foundAt={found?.at}>
       <FilterBar visit={visit} q={q} filter={filter} completions={completions} />
       {problems.map((problem) => (
         <p class="notice is-bad" role="alert">
@@ -33,15 +29,7 @@ export async function jobsPage(visit: Visit) {
         </p>
       ))}
       {found === undefined ? null : (
-        <>
-          {visit.nowMs - found.at.getTime() < OLD_MS ? null : (
-            <p class="note">
-              Searched <Ago at={found.at} nowMs={visit.nowMs} />: an open page repeats a search for a percent
-              of the time.
-            </p>
-          )}
-          <Jobs visit={visit} q={q} cursor={cursor} filter={filter} found={found.value} />
-        </>
+        <Jobs visit={visit} q={q} cursor={cursor} filter={filter} found={found.value} />
       )}
     </Page>
   );

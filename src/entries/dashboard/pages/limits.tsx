@@ -31,9 +31,9 @@ export async function limitsPage(visit: Visit, limits: Limits) {
   const name = JSON.stringify(['limits', scopeName(visit)]);
   const answer = await searches.at(viewer, name, LOOK_MS, (db) => limitsIn(db, limits, names));
   if (answer === undefined) return <SlowPage visit={visit} title="Limits" />;
-  const { value: queues } = answer;
+  const { value: queues, at } = answer;
   return (
-    <Page visit={visit} title="Limits">
+    <Page visit={visit} title="Limits" foundAt={at}>
       {queues.length === 0 ? (
         <section class="card">
           <Empty

@@ -24,7 +24,7 @@ export async function schedulesPage(visit: Visit, schedules: Schedules, after: s
   if (answer === undefined) return <SlowPage visit={visit} title="Schedules" />;
   const { schedules: seen, nextCursor } = answer.value;
   return (
-    <Page visit={visit} title="Schedules">
+    <Page visit={visit} title="Schedules" foundAt={answer.at}>
       <section class="card" aria-label="Schedules">
         {seen.length === 0 ? (
           <Empty

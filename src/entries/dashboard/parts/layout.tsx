@@ -2,8 +2,12 @@ import { assetPath } from '../assets/assets.ts';
 import { type Child, h } from '../html.ts';
 import type { Links } from '../links.ts';
 import { limitsOf, schedulesOf, type Visit, workflowsOf } from '../visit.ts';
+import { Ago } from './moment.tsx';
 import { Notice } from './notice.tsx';
 import { Foreign } from './text.tsx';
+
+/** What is older says how old it is. */
+const OLD_MS = 5_000;
 
 interface DocumentProps {
   readonly links: Links;
@@ -38,11 +42,13 @@ interface PageProps {
   readonly charts?: boolean;
   /** Stands beside the title. */
   readonly aside?: Child;
+  /** When a search has found what it shows. */
+  readonly foundAt?: Date | undefined;
   readonly children?: Child;
 }
 
 /** A page of the dashboard, with its navigation. */
-export function Page({ visit, title, charts = false, aside, children }: PageProps) {
+export function Page({ visit, title, charts = false, aside, foundAt, children }: PageProps) {
   const { links, settings, granted } = visit;
   return (
     <Document links={links} title={`${title} · ${settings.title}`} charts={charts}>
@@ -96,6 +102,12 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
             {aside}
           </div>
           <Notice visit={visit} />
+          {foundAt === undefined || visit.nowMs - foundAt.getTime() < OLD_MS ? null : (
+            <p class="note">
+              Searched <Ago at={foundAt} nowMs={visit.nowMs} />: an open page repeats a search for a percent
+              of the time.
+            </p>
+          )}
           {children}
         </main>
       </div>
