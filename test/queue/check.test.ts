@@ -384,7 +384,7 @@ describe('upkeep', () => {
       insert into queue_jobs (queue, kind, group_key, payload, max_attempts)
         values ('grouped', 'k', 'a', 'null', 1), ('grouped', 'k', 'b', 'null', 1), ('plain', 'k', null, 'null', 1)`;
     const findings = await foundAfter(change);
-    expect(codes(findings)).toEqual(['groups-undeclared']);
+    expect(findings).toMatchObject([{ code: 'groups-undeclared', queue: 'grouped' }]);
     expect(findings[0]?.message).toContain("Jobs of 'grouped' are in groups");
     // The fix mends it.
     expect(await foundAfter(`${change}; ${findings[0]?.fix.replace(/^.*: (?=update)/, '')}`)).toEqual([]);
@@ -514,7 +514,10 @@ test('jobs that are parked because their claim was refused, and one that idle wo
         ('q', 'k', 'null', 1, 'infinity', '[{"attempt": 1, "name": "Error"}]'),
         ('q', 'k', 'null', 1, now() - interval '5 minutes', '[]')`);
   const refused = found.filter(({ code }) => code === 'claims-refused');
-  expect(refused.map(({ severity }) => severity)).toEqual(['warning', 'warning']);
+  expect(refused).toMatchObject([
+    { severity: 'warning', queue: 'q' },
+    { severity: 'warning', queue: 'q', kind: 'k' },
+  ]);
   expect(refused.map(({ message }) => message.replace(/job \d+/, 'job #'))).toEqual([
     "1 job of 'q' is parked because the database refused its claim: job #",
     "Workers of 'q' skip job # ('k'), which has been due for 5 minutes: the database refuses its claim, or " +

@@ -2,9 +2,14 @@ import type { Finding, Vital } from 'drizzle-queue';
 import { expect, test } from 'vitest';
 import { notInVitals } from '../../src/core/queue/check/not-in-vitals.ts';
 
-const finding = (code: Finding['code'], message: string): Finding => ({
+const finding = (
+  code: Finding['code'],
+  message: string,
+  of: Pick<Finding, 'queue' | 'kind'> = {},
+): Finding => ({
   code,
   severity: 'warning',
+  ...of,
   message,
   fix: 'fix',
 });
@@ -13,10 +18,16 @@ const vital = (code: Vital['code'], severity: Vital['severity'], queue?: string,
   ...{ value: 1, unit: 'count', message: '', fix: '' },
 });
 
-const unserved = finding('kind-unserved', "A job of the kind 'a' in 'mail' has been due for 7 minutes");
-const scheduled = finding('kind-unserved', "The schedule 's' is for jobs of the kind 'b' in 'mail'");
+const unserved = finding('kind-unserved', "A job of the kind 'a' in 'mail' has been due for 7 minutes", {
+  queue: 'mail',
+  kind: 'a',
+});
+const scheduled = finding('kind-unserved', "The schedule 's' is for jobs of the kind 'b' in 'mail'", {
+  queue: 'mail',
+  kind: 'b',
+});
 const silent = finding('worker-silent', "The worker 'w' was last seen 7 minutes ago");
-const refused = finding('claims-refused', "1 job of 'mail' is parked");
+const refused = finding('claims-refused', "1 job of 'mail' is parked", { queue: 'mail' });
 const tuned = finding('not-tuned', 'no fillfactor');
 const all = [unserved, scheduled, silent, refused, tuned];
 
@@ -27,11 +38,10 @@ test('what a vital warns of is not said again', () => {
     refused,
     tuned,
   ]);
-  expect(notInVitals(all, [vital('workers-silent', 'warning'), vital('claims-refused', 'warning')])).toEqual([
-    unserved,
-    scheduled,
-    tuned,
-  ]);
+  expect(
+    notInVitals(all, [vital('workers-silent', 'warning'), vital('claims-refused', 'warning', 'mail')]),
+  ).toEqual([unserved, scheduled, tuned]);
+  expect(notInVitals([refused], [vital('claims-refused', 'warning', 'other')])).toEqual([refused]);
 });
 
 test('what is well or unknown by the vitals is said by the findings', () => {

@@ -40,7 +40,7 @@ test('check finds a schedule whose kind no worker handles, once there is a worke
   const unserved = async () =>
     (await queue.check(database.db))
       .filter(({ code }) => code === 'kind-unserved')
-      .map(({ message }) => message);
+      .map(({ queue, kind, message }) => `${queue}, ${kind}: ${message}`);
   await schedules.set(database.db, nightly);
   await schedules.set(database.db, defineSchedule('served', { job: plain, every: 60_000 }));
   await schedules.set(
@@ -52,7 +52,7 @@ test('check finds a schedule whose kind no worker handles, once there is a worke
   await database.client`
     insert into queue_workers (name, queues, kinds) values ('w', '["default", "reports"]', '["plain"]')`;
   const found =
-    "The schedule 'nightly' is for jobs of the kind 'report' in 'reports', and no worker that serves the queue has a handler for it";
+    "reports, report: The schedule 'nightly' is for jobs of the kind 'report' in 'reports', and no worker that serves the queue has a handler for it";
   expect(await unserved()).toEqual([`${found}, so no worker fires it`]);
   await database.client`update queue_schedules set declared_by = 1 where name = 'nightly'`;
   expect(await unserved()).toEqual([found]);

@@ -27,6 +27,7 @@ export async function checkLimits(
     ([queue]): Finding => ({
       code: 'groups-on-citus',
       severity: 'error',
+      queue,
       message: groupsOnCitus(queue),
       fix: WITHOUT_GROUPS,
     }),
@@ -41,6 +42,7 @@ export async function checkLimits(
       ({ queue, groups, first }): Finding => ({
         code: 'groups-stopped',
         severity: 'warning',
+        queue,
         message:
           `${groups} groups of '${queue}' are stopped by discarded jobs (the first group is '${first}') ` +
           "because of limits with serial: 'success', which are no longer declared here",

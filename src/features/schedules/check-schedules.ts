@@ -23,6 +23,8 @@ export async function checkSchedules(
     .map(({ name, queue, kind, declared }) => ({
       code: 'kind-unserved',
       severity: 'warning',
+      queue,
+      kind,
       message:
         `The schedule '${name}' is for jobs of the kind '${kind}' in '${queue}', and no worker that serves ` +
         `the queue has a handler for it${declared ? '' : ', so no worker fires it'}`,

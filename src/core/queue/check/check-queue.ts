@@ -265,6 +265,7 @@ async function undeclaredGroups(
     findings.push({
       code: 'groups-undeclared',
       severity: 'warning',
+      queue,
       message:
         `Jobs of '${queue}' are in groups, but this queue's limits declare no groups: ` +
         'a worker with these limits does not claim these jobs',

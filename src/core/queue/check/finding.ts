@@ -38,6 +38,10 @@ export interface Finding {
    * for long. `hint`: advice that most queues do not need.
    */
   readonly severity: 'error' | 'warning' | 'hint';
+  /** The queue that it is about, where it is about one. */
+  readonly queue?: string;
+  /** The kind of jobs in that queue, where it is about one. */
+  readonly kind?: string;
   /** What was found, with the names of tables, columns and indexes. */
   readonly message: string;
   /** What to do: a command, a line of code, or SQL. */

@@ -10,15 +10,13 @@ const SAID_BY: Readonly<Partial<Record<Finding['code'], Vital['code']>>> = {
 
 /**
  * The findings whose cause no vital tells, for a reader of both. A vital that is well or unknown tells
- * nothing, so what a check has found beside it stays.
+ * nothing, so what a check has found beside it stays. So does what it has found of another queue or kind:
+ * a check also looks at schedules that have no due job yet.
  */
 export function notInVitals(findings: readonly Finding[], vitals: readonly Vital[]): Finding[] {
   const telling = vitals.filter(({ severity }) => severity === 'warning' || severity === 'error');
-  return findings.filter(({ code, message }) => {
-    const said = telling.filter((vital) => vital.code === SAID_BY[code]);
-    // Of kinds only those that a vital names: a check also looks at schedules that have no due job yet.
-    return !said.some(
-      ({ queue, kind }) => code !== 'kind-unserved' || message.includes(`'${kind}' in '${queue}'`),
-    );
-  });
+  return findings.filter(
+    ({ code, queue, kind }) =>
+      !telling.some((vital) => vital.code === SAID_BY[code] && vital.queue === queue && vital.kind === kind),
+  );
 }

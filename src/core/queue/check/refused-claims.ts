@@ -16,10 +16,11 @@ export async function refusedClaims(
 ): Promise<Finding[]> {
   const look = onCitus ? findPassedOverInShards : findPassedOver;
   const found = await look(db, tables, MAX_BANDS);
-  return leftOut(found, crews, (queue) => paused.has(queue) || isLimited(queue)).map(({ message, fix }) => ({
-    code: 'claims-refused',
-    severity: 'warning',
-    message,
-    fix,
-  }));
+  return leftOut(found, crews, (queue) => paused.has(queue) || isLimited(queue)).map(
+    ({ count, ...found }) => ({
+      code: 'claims-refused',
+      severity: 'warning',
+      ...found,
+    }),
+  );
 }

@@ -40,6 +40,8 @@ export async function unservedKinds(
     found.set(JSON.stringify([queue, kind]), {
       code: 'kind-unserved',
       severity: 'warning',
+      queue,
+      kind,
       message:
         `A job of the kind '${kind}' in '${queue}' has been due for ${since}, ` +
         (served
