@@ -54,9 +54,15 @@ export class BatchCompletion {
     const results = batchResults("A batch's complete(tx) was given", given, this.#members.length);
     const members = this.#members.filter((_, at) => isOutput(results[at]));
     const [first] = members;
-    // Nothing is to be completed, so nothing has been.
-    if (first === undefined) return;
-    if (this.#underWay) throw new LeaseLostError(first.job.kind, first.job.id, STILL_AT_WORK);
+    const named = (first ?? this.#members[0])?.job;
+    if (this.#underWay && named !== undefined) {
+      throw new LeaseLostError(named.kind, named.id, STILL_AT_WORK);
+    }
+    if (first === undefined) {
+      // Nothing is to be completed, so the transaction has no part in it.
+      this.#results = results;
+      return;
+    }
     this.#underWay = true;
     try {
       checkOpen(members);

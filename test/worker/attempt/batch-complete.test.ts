@@ -240,6 +240,27 @@ test('jobs with fail, snooze or cancel are left out, and settled when the handle
 });
 
 test.each([
+  ['alone', false],
+  ['after a call that was rolled back', true],
+])('where all have fail, snooze or cancel, these count, %s', async (_, again) => {
+  const ids = await enqueue(3);
+  const told = await work(ids, async (jobs, context) => {
+    if (again) {
+      const rolledBack = write(jobs, context, undefined, () => {
+        throw new Error('40001');
+      });
+      await rolledBack.catch(() => undefined);
+    }
+    const results = [fail(new Error('none')), snooze(HOUR_MS), cancel('two')];
+    await database.db.transaction((tx) => context.complete(tx, results));
+    return undefined;
+  });
+  expect(told).toEqual(['cancelled 2', 'failed 0', 'snoozed 1']);
+  expect(await statesOf(ids)).toEqual(['scheduled', 'scheduled', 'cancelled']);
+  expect(await written()).toEqual([]);
+});
+
+test.each([
   ['twice in one transaction', true],
   ['after one that has committed', false],
 ])('%s it throws LeaseLostError', async (_, same) => {
