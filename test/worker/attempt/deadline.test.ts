@@ -2,6 +2,7 @@ import {
   createQueue,
   createWorker,
   defineJob,
+  fail,
   fixedBackoff,
   handle,
   handleBatch,
@@ -63,6 +64,18 @@ describe('deadlineMs', () => {
       attempt: 1,
       errors: [{ name: 'JobDeadlineError', message: expect.stringContaining('3000 ms') }],
     });
+  });
+
+  test('discards the job of a handler that returns fail() then, as one that throws', async () => {
+    await start([
+      handle(soon, async ({ signal }) => {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        return fail(new Error('aborted'));
+      }),
+    ]);
+    const { id } = await queue.enqueue(database.db, soon);
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect((await queue.find(database.db, id))?.errors).toMatchObject([{ name: 'JobDeadlineError' }]);
   });
 
   test('lets a handler complete its job that has done its work by then', async () => {

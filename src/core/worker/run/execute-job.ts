@@ -158,7 +158,7 @@ function outcomeOf(attempt: Attempt, returned: unknown): Outcome | PromiseLike<O
 function outcomeWithoutOutput(attempt: Attempt, returned: unknown): Outcome | undefined {
   if (isSnooze(returned)) return { type: 'snoozed', delayMs: returned.delayMs };
   if (isCancel(returned)) return { type: 'cancelled', reason: returned.reason };
-  if (isFail(returned)) return { type: 'failed', error: returned.error };
+  if (isFail(returned)) return failureOf(attempt, returned.error);
   // The job's end is in the transaction already, with the output that complete() was given.
   if (attempt.completeRan) return { type: 'committed' };
   const nothing = returned === undefined && attempt.handler.job.output === undefined;
