@@ -135,6 +135,13 @@ describe('around.run', () => {
     };
     expect(await drained(twice, handler)).toMatchObject(failedWith('around.run called next() twice'));
     expect(ran).toBe(1);
+    const heedless: Run = async (_context, next) => {
+      void next();
+      await next().catch(() => undefined);
+      void next();
+    };
+    expect(await drained(heedless, handler)).toMatchObject(failedWith('around.run called next() twice'));
+    expect(ran).toBe(2);
   });
 
   test.each(['worker', 'runNext'] as const)(

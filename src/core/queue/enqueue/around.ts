@@ -88,7 +88,7 @@ export interface SurroundedStep<TArgument, TAnswer> {
  * Runs a step inside a function of the app's, and returns what the step does.
  *
  * @throws what the function throws, or else the step
- * @throws QueueError when the function does not call `next`, or twice
+ * @throws QueueError when the function does not call `next`, or twice, however it takes the refusal
  */
 export async function goAround<TArgument, TAnswer>(
   surrounded: SurroundedStep<TArgument, TAnswer>,
@@ -97,16 +97,24 @@ export async function goAround<TArgument, TAnswer>(
   let inner: Promise<TAnswer> | undefined;
   let underWay = false;
   let over = false;
-  const next = (): Promise<TAnswer> => {
-    if (inner !== undefined) return Promise.reject(calledTwice(name));
+  let twice: QueueError | undefined;
+  const answer = (): Promise<TAnswer> => {
+    if (inner !== undefined) {
+      twice = calledTwice(name);
+      return Promise.reject(twice);
+    }
     if (over) return Promise.reject(new QueueError(`${name} called next() after it had ended`));
     underWay = true;
     inner = step().finally(() => {
       underWay = false;
     });
-    // A rejection is passed on below; unhandled here, it would end the process.
-    inner.catch(() => undefined);
     return inner;
+  };
+  const next = (): Promise<TAnswer> => {
+    const answered = answer();
+    // A rejection is passed on below; unhandled here, it would end the process.
+    answered.catch(() => undefined);
+    return answered;
   };
   try {
     await around(argument, next);
@@ -118,7 +126,9 @@ export async function goAround<TArgument, TAnswer>(
     over = true;
   }
   if (inner === undefined) throw new QueueError(`${name} did not call next(), so nothing was done inside it`);
-  return await inner;
+  const done = await inner;
+  if (twice !== undefined) throw twice;
+  return done;
 }
 
 export function calledTwice(name: string): QueueError {
