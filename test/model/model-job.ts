@@ -89,12 +89,19 @@ export function endingOfRunNext(ending: Ending): Ending {
 
 /** Whether a crash must not spend the attempt before it begins: the last, or one after an attempt that left no word. */
 export function isPrecious({ attempt, maxAttempts, lastRecorded }: ModelJob): boolean {
-  return attempt === maxAttempts || (attempt < maxAttempts && attempt - 1 > lastRecorded);
+  return (
+    attempt === maxAttempts || (attempt < maxAttempts && attempt - 1 > recordedIn(attempt, lastRecorded))
+  );
+}
+
+/** An error of this attempt or a later one is from before a redrive. */
+function recordedIn(attempt: number, lastRecorded: number): number {
+  return lastRecorded < attempt ? lastRecorded : 0;
 }
 
 /** Whether others may begin with it: at most one attempt before it has left no word, and this is not the last then. */
 export function mayBeginWithOthers({ attempt, maxAttempts, lastRecorded }: ModelJob): boolean {
-  const withoutWord = attempt > maxAttempts ? 0 : attempt - 1 - lastRecorded;
+  const withoutWord = attempt > maxAttempts ? 0 : attempt - 1 - recordedIn(attempt, lastRecorded);
   return withoutWord <= (attempt < maxAttempts ? 1 : 0);
 }
 

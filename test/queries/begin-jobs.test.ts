@@ -24,12 +24,14 @@ describe('a claim of which some do not begin', () => {
     { maxAttempts: 3, attempt: 3, errors: [error(2)] },
     // Put back after it was discarded.
     { maxAttempts: 3, attempt: 0, errors: [error(3)] },
+    // And died then.
+    { maxAttempts: 20, attempt: 1, errors: [error(21)] },
   ];
 
   test.each([
-    ['none at once', 0 as const, [false, false, true, true, false, false, true, true]],
-    ['the first at once', 1 as const, [true, false, true, true, false, false, true, true]],
-    ['all at once', undefined, new Array<boolean>(8).fill(true)],
+    ['none at once', 0 as const, [false, false, true, true, false, false, true, true, false]],
+    ['the first at once', 1 as const, [true, false, true, true, false, false, true, true, false]],
+    ['all at once', undefined, new Array<boolean>(9).fill(true)],
   ])('%s: spares the last attempt, and one after an end without a word', async (_, beginning, expected) => {
     await addJobs(database.client, given);
     const jobs = await claim(database.db, { limit: 20, beginning });
@@ -45,6 +47,7 @@ describe('a claim of which some do not begin', () => {
     ['a job of another kind stands apart', { maxAttempts: 1, kind: 'new' }, false],
     ['a last attempt after a death stands apart', { maxAttempts: 2, attempt: 1 }, false],
     ['a job that died twice stands apart', { maxAttempts: 20, attempt: 2 }, false],
+    ['one that died twice after a redrive, too', { maxAttempts: 20, attempt: 2, errors: [error(21)] }, false],
     ['one that ends without running costs nobody anything', { maxAttempts: 1, attempt: 1 }, true],
   ])('of many: %s', async (_, given, isCalm) => {
     const harmless = { maxAttempts: 1 };

@@ -51,11 +51,14 @@ export function claimedAt(attempt: SQL, beginning: Beginning): SQL {
       end])`;
 }
 
-/** How many attempts right before this one left no error; 0 for a job that ends without running. */
+/**
+ * How many attempts right before this one left no error; 0 for a job that ends without running. An error of
+ * this attempt or a later one is from before a redrive or progress, which count the attempts anew.
+ */
 function silentEnds(attempt: SQL): SQL {
-  const lastRecorded = sql`coalesce((j.errors -> -1 -> 'attempt')::int4, 0)`;
+  const recorded = sql.raw(`(j.errors -> -1 -> 'attempt')::int4`);
   return sql`case when ${attempt} between 2 and j.max_attempts
-            then ${attempt} - 1 - ${lastRecorded} else 0 end`;
+            then ${attempt} - 1 - case when ${recorded} < ${attempt} then ${recorded} else 0 end else 0 end`;
 }
 
 /**

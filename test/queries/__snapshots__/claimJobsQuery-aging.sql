@@ -25,7 +25,7 @@
     update "queue_jobs" as j
     set worker_id = $10::int8, claimed_at = greatest((array[statement_timestamp()])[case
         when (j.attempt + 1 = j.max_attempts or case when j.attempt + 1 between 2 and j.max_attempts
-            then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
+            then j.attempt + 1 - 1 - case when (j.errors -> -1 -> 'attempt')::int4 < j.attempt + 1 then (j.errors -> -1 -> 'attempt')::int4 else 0 end else 0 end > 0)
           and (j.id = (select id from within limit $11::int8)) is not true then 2
         else 1
       end]), attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null

@@ -5,7 +5,7 @@
       cross join lateral (
         select j.id, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes, j.attempt + 1 = j.max_attempts as last, case when j.attempt + 1 between 2 and j.max_attempts
-            then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end as silent,
+            then j.attempt + 1 - 1 - case when (j.errors -> -1 -> 'attempt')::int4 < j.attempt + 1 then (j.errors -> -1 -> 'attempt')::int4 else 0 end else 0 end as silent,
           true as proven from "queue_jobs" as j
         where j.queue = $5 and j.priority = band.priority and j.group_key is null
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()

@@ -25,6 +25,12 @@ describe('how many may begin together with a job', () => {
     expect(mostTogether(job(6, 20, 5), 0)).toBe(2_000);
   });
 
+  test('is fewer after a redrive, too, whose job has the errors of its attempts before', () => {
+    expect([1, 2, 3, 4].map((attempt) => mostTogether(job(attempt, 20, 21), 0))).toEqual([
+      2_000, 2_000, 250, 31,
+    ]);
+  });
+
   test('is one on the last attempt, where the one before has ended without a word', () => {
     expect(mostTogether(job(1, 1, 0), 0)).toBe(2_000);
     expect(mostTogether(job(3, 3, 2), 0)).toBe(2_000);

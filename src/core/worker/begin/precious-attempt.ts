@@ -10,10 +10,14 @@ export const MAX_RECORDED = 2_000;
 /** Last attempts after a death go together, one for every this many of their kind that have ended. */
 const SURVIVORS_EACH = 16;
 
-/** How many attempts before this one have ended without a word; 0 for a job that ends without running. */
+/**
+ * How many attempts before this one have ended without a word; 0 for a job that ends without running. An
+ * error of this attempt or a later one is from before a redrive or progress, which count the attempts anew.
+ */
 function silentEnds({ attempt, maxAttempts, errors }: ClaimedJob): number {
   if (attempt === 1 || attempt > maxAttempts) return 0;
-  return Math.max(attempt - 1 - (errors.at(-1)?.attempt ?? 0), 0);
+  const recorded = errors.at(-1)?.attempt ?? 0;
+  return attempt - 1 - (recorded < attempt ? recorded : 0);
 }
 
 /** Whether a crash must not spend the attempt before it begins. The claim says the same in SQL. */
