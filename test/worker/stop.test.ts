@@ -1,5 +1,5 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, createWorker, defineJob, handle, QueueError } from 'drizzle-queue';
+import { createQueue, createWorker, defineJob, fail, handle, QueueError } from 'drizzle-queue';
 import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -19,7 +19,17 @@ beforeEach(async () => {
 });
 
 /** A statement with this text waits for a lock. */
-async function untilWaiting(text: string, timeoutMs = 20_000): Promise<void> {
+/** Ended with its test, so that none takes the jobs of the next. */
+function startSleeper(env: Record<string, string> = {}) {
+  const worker = startWorkerProcess('worker/fixtures/sleeper-worker.ts', {
+    DATABASE_URL: database.url,
+    ...env,
+  });
+  onTestFinished(() => void worker.child.kill('SIGKILL'));
+  return worker;
+}
+
+async function untilWaiting(text: string, timeoutMs?: number): Promise<void> {
   await until(
     async () => {
       const waiting = await database.client`
@@ -27,7 +37,7 @@ async function untilWaiting(text: string, timeoutMs = 20_000): Promise<void> {
         where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`;
       return waiting.length > 0;
     },
-    { timeoutMs },
+    timeoutMs === undefined ? {} : { timeoutMs },
   );
 }
 
@@ -55,34 +65,42 @@ describe('stop', () => {
     expect(await database.db.select().from(queueWorkers)).toEqual([]);
   });
 
-  test('after shutdownTimeoutMs the signal is aborted and the job given back without spending an attempt', async () => {
-    let aborted: unknown;
-    const worker = createWorker(database.db, {
-      queue,
-      shutdownTimeoutMs: 50,
-      handlers: [
-        handle(sleep, async ({ signal }) => {
-          await new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => {
-              aborted = signal.reason;
-              reject(new Error('I was aborted'));
+  test.each([
+    ['throws', 'throws'],
+    ['returns fail()', 'fails'],
+  ])(
+    'after shutdownTimeoutMs the signal is aborted and the job of a handler that %s given back without spending an attempt',
+    async (_, how) => {
+      let aborted: unknown;
+      const worker = createWorker(database.db, {
+        queue,
+        shutdownTimeoutMs: 50,
+        handlers: [
+          handle(sleep, async ({ signal }) => {
+            await new Promise<void>((resolve) => {
+              signal.addEventListener('abort', () => {
+                aborted = signal.reason;
+                resolve();
+              });
             });
-          });
-        }),
-      ],
-    });
-    const { id } = await queue.enqueue(database.db, sleep);
-    const before = await queue.find(database.db, id);
-    const claimed = nextEvent(worker, 'claimed');
-    const interrupted = nextEvent(worker, 'interrupted');
-    await worker.start();
-    await claimed;
-    await worker.stop();
-    await interrupted;
-    expect(aborted).toBeInstanceOf(QueueError);
-    // Its place in the queue is what it was.
-    expect(await queue.find(database.db, id)).toEqual(before);
-  });
+            if (how === 'throws') throw new Error('I was aborted');
+            return fail(new Error('I was aborted'));
+          }),
+        ],
+      });
+      const { id } = await queue.enqueue(database.db, sleep);
+      const before = await queue.find(database.db, id);
+      const claimed = nextEvent(worker, 'claimed');
+      const interrupted = nextEvent(worker, 'interrupted');
+      await worker.start();
+      await claimed;
+      await worker.stop();
+      await interrupted;
+      expect(aborted).toBeInstanceOf(QueueError);
+      // Its place in the queue is what it was.
+      expect(await queue.find(database.db, id)).toEqual(before);
+    },
+  );
 
   test('a handler that ignores its signal does not keep the worker', async () => {
     const worker = createWorker(database.db, {
@@ -247,7 +265,7 @@ describe('stop', () => {
     let exit: Promise<number | string> | undefined;
     await database.client.begin(async (tx) => {
       await tx`lock table queue_workers in access exclusive mode`;
-      worker = startWorkerProcess('worker/fixtures/sleeper-worker.ts', { DATABASE_URL: database.url });
+      worker = startSleeper();
       await untilWaiting('insert into');
       exit = worker.end('SIGTERM');
     });
@@ -258,10 +276,7 @@ describe('stop', () => {
 
   test.each(['SIGTERM', 'SIGINT'] as const)('%s ends a process gracefully', async (signal) => {
     const { id } = await queue.enqueue(database.db, sleep);
-    const worker = startWorkerProcess('worker/fixtures/sleeper-worker.ts', {
-      DATABASE_URL: database.url,
-      ...(signal === 'SIGINT' && { FOREVER: '1', SHUTDOWN_TIMEOUT_MS: '50' }),
-    });
+    const worker = startSleeper(signal === 'SIGINT' ? { FOREVER: '1', SHUTDOWN_TIMEOUT_MS: '50' } : {});
     await worker.printed('begun');
     expect(await worker.end(signal)).toBe(0);
     expect(worker.output()).toContain('ended');
@@ -275,7 +290,7 @@ describe('stop', () => {
 describe('a worker that is killed', () => {
   test('loses its jobs to others as soon as it is declared gone; the crash spends an attempt', async () => {
     const { id } = await queue.enqueue(database.db, sleep);
-    const killed = startWorkerProcess('worker/fixtures/sleeper-worker.ts', { DATABASE_URL: database.url });
+    const killed = startSleeper();
     await killed.printed('begun');
     expect(await killed.end('SIGKILL')).toBe('SIGKILL');
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'running', attempt: 1 });
