@@ -196,6 +196,9 @@ describe('many at once', () => {
     await expect(grouped.enqueueFrom(database.db, exported, select, { group: 'g' })).rejects.toThrow(
       "enqueueFrom('export'): cost must be given",
     );
+    await expect(grouped.enqueueFrom(database.db, exported, select, { group: '*', cost: 1 })).rejects.toThrow(
+      "enqueueFrom('export'): group must not be '*'",
+    );
     expect(await placed()).toEqual([]);
   });
 

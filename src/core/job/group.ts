@@ -32,7 +32,8 @@ export function costOf(job: JobDefinition, payload: unknown, given: number | und
   return checkInteger(`${ofDefinition(job)} cost`, computed(job, 'cost', job.cost, payload), 1, MAX_COST);
 }
 
-function checkGroup(what: string, group: string): string {
+/** @throws TypeError when it is not a text of 1–200 bytes, or is `*` */
+export function checkGroup(what: string, group: string): string {
   if (checkText(what, group, MAX_NAME_BYTES) !== EVERY_GROUP) return group;
   throw new TypeError(`${what} must not be '${EVERY_GROUP}': a limit with that name applies to every group`);
 }

@@ -111,8 +111,8 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
     const properties = Object.entries(value);
     const type = {}.toString.call(value).slice(8, -1);
     // A Map, a Response or a generator keeps nothing in properties, and an Error hides its message.
-    if (type === 'Error' || (type !== 'Object' && properties.length === 0)) {
-      refuse(`a ${type} would be stored as {}; send an array or an object`, path);
+    if (['Error', 'Map', 'Set'].includes(type) || (type !== 'Object' && properties.length === 0)) {
+      refuse(`a ${type} would lose what it holds; send an array or an object`, path);
     }
     for (const [key, item] of properties) {
       if (item === undefined) continue;

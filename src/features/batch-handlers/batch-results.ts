@@ -1,5 +1,4 @@
 import { isCancel, isFail, isSnooze } from '../../core/job/outcome.ts';
-import { shown } from '../../core/job/shown.ts';
 import { QueueError } from '../../errors.ts';
 
 /**
@@ -12,7 +11,11 @@ import { QueueError } from '../../errors.ts';
 export function batchResults(caller: string, returned: unknown, count: number): readonly unknown[] {
   if (returned === undefined) return Array.from({ length: count }, () => undefined);
   const wanted = `one entry for each of its ${count} jobs, in their order, or nothing`;
-  if (!Array.isArray(returned)) throw new QueueError(`${caller} ${shown(returned)}; it takes ${wanted}`);
+  if (!Array.isArray(returned)) {
+    // Not the value itself: it may be an output, and the error is stored.
+    const got = returned === null ? 'null' : `a value of type ${typeof returned}`;
+    throw new QueueError(`${caller} ${got}; it takes ${wanted}`);
+  }
   if (returned.length !== count) {
     throw new QueueError(`${caller} ${returned.length} entries; it takes ${wanted}`);
   }

@@ -388,7 +388,8 @@ describe('each job is settled by itself', () => {
   test.each([
     ['too few', (): unknown[] => [1], 'returned 1 entries; it takes one entry for each of its 3 jobs'],
     ['too many', (): unknown[] => [1, 2, 3, 4], 'returned 4 entries'],
-    ['something else', () => ({ rowCount: 3 }) as unknown as unknown[], 'returned [object Object]'],
+    ['something else', () => ({ rowCount: 3 }) as unknown as unknown[], 'returned a value of type object'],
+    ['a text', () => 'an output' as unknown as unknown[], 'returned a value of type string; it'],
     ['null', () => null as unknown as unknown[], 'returned null'],
   ])('%s results fail all, and say so', async (_, results, message) => {
     const ids = await enqueue(index, 3);

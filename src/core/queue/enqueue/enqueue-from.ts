@@ -2,6 +2,7 @@ import { Column, is, SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { QueueError } from '../../../errors.ts';
 import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
 import { ENQUEUE_OPTIONS } from '../../job/enqueue-options.ts';
+import { checkGroup } from '../../job/group.ts';
 import { checkOptions } from '../../job/known-options.ts';
 import {
   checkDate,
@@ -173,7 +174,7 @@ function groupOf<TFields>(
   what: string,
 ): SQL | undefined {
   if (typeof group === 'function') return sql`nullif((${group(row)})::text, '')`;
-  if (group !== undefined) return sql`${checkText(what, group, MAX_NAME_BYTES)}::text`;
+  if (group !== undefined) return sql`${checkGroup(what, group)}::text`;
   if (job.group !== undefined) throw neededHere(what, 'group');
   return undefined;
 }

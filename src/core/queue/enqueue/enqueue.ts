@@ -2,7 +2,6 @@ import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
 import type { GivenOptions } from '../../job/enqueue-options.ts';
 import { checkObject } from '../../job/limits.ts';
 import { type NewJob, newJob } from '../../job/new-job.ts';
-import { shown } from '../../job/shown.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { withOwn } from '../../sql/own-values.ts';
 import type { EnqueueEntry } from './enqueue-arguments.ts';
@@ -32,7 +31,7 @@ export async function checkEntries<TJob extends JobDefinition>(
   entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
   caller: string,
 ): Promise<NewJob[]> {
-  if (!Array.isArray(entries)) throw new TypeError(`${caller}; got ${shown(entries)}`);
+  if (!Array.isArray(entries)) throw new TypeError(`${caller}; got a value of type ${typeof entries}`);
   const keys = [...own, { key: 'payload' }];
   const jobs: NewJob[] = [];
   const what = `${caller}: an entry`;
