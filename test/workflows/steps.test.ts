@@ -697,8 +697,7 @@ describe('what a handler must not do', () => {
       });
     });
     const message =
-      "The output of the step 'charge' cannot be stored at lines[0].at: " +
-      'NaN is not a JSON number (it would be stored as null)';
+      "The output of the step 'charge' cannot be stored at lines[0].at: " + 'NaN is not a JSON number';
     expect(await ended(id)).toMatchObject({
       state: 'discarded',
       errors: [{ name: new NonRetryableError('').name, message }],

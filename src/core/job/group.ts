@@ -35,7 +35,7 @@ export function costOf(job: JobDefinition, payload: unknown, given: number | und
 /** @throws TypeError when it is not a text of 1–200 bytes, or is `*` */
 export function checkGroup(what: string, group: string): string {
   if (checkText(what, group, MAX_NAME_BYTES) !== EVERY_GROUP) return group;
-  throw new TypeError(`${what} must not be '${EVERY_GROUP}': a limit with that name applies to every group`);
+  throw new TypeError(`${what} must not be '${EVERY_GROUP}': it stands for every group`);
 }
 
 function ofDefinition({ kind }: JobDefinition): string {

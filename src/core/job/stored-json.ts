@@ -63,7 +63,7 @@ function check(value: unknown, path: (string | number)[], ancestors: Set<object>
       checkText(json, path);
       return;
     case 'number':
-      if (!Number.isFinite(json)) refuse(`${json} is not a JSON number (it would be stored as null)`, path);
+      if (!Number.isFinite(json)) refuse(`${json} is not a JSON number`, path);
       return;
     case 'boolean':
       return;
@@ -87,7 +87,7 @@ function isPlain(value: object): boolean {
 /** What `JSON.stringify` writes: the result of `toJSON`, the value of a boxed primitive, or the object. */
 function asJson(value: object, path: readonly (string | number)[]): unknown {
   if (value instanceof Date && Number.isNaN(value.getTime())) {
-    refuse('an invalid Date (it would be stored as null)', path);
+    refuse('an invalid Date', path);
   }
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
     refuse('binary data is not JSON; send base64 text, or a key to it', path);
@@ -111,7 +111,7 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
     const properties = Object.entries(value);
     const type = {}.toString.call(value).slice(8, -1);
     // A Map, a Response or a generator keeps nothing in properties, and an Error hides its message.
-    if (['Error', 'Map', 'Set'].includes(type) || (type !== 'Object' && properties.length === 0)) {
+    if (/^(Error|Map|Set)$/.test(type) || (type !== 'Object' && properties.length === 0)) {
       refuse(`a ${type} would lose what it holds; send an array or an object`, path);
     }
     for (const [key, item] of properties) {

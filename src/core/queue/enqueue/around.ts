@@ -98,24 +98,18 @@ export async function goAround<TArgument, TAnswer>(
   let underWay = false;
   let over = false;
   let twice: QueueError | undefined;
-  const answer = (): Promise<TAnswer> => {
+  const next = heard(async (): Promise<TAnswer> => {
     if (inner !== undefined) {
       twice = calledTwice(name);
-      return Promise.reject(twice);
+      throw twice;
     }
-    if (over) return Promise.reject(new QueueError(`${name} called next() after it had ended`));
+    if (over) throw new QueueError(`${name} called next() after it had ended`);
     underWay = true;
     inner = step().finally(() => {
       underWay = false;
     });
-    return inner;
-  };
-  const next = (): Promise<TAnswer> => {
-    const answered = answer();
-    // A rejection is passed on below; unhandled here, it would end the process.
-    answered.catch(() => undefined);
-    return answered;
-  };
+    return await inner;
+  });
   try {
     await around(argument, next);
   } catch (error) {
@@ -125,10 +119,19 @@ export async function goAround<TArgument, TAnswer>(
   } finally {
     over = true;
   }
-  if (inner === undefined) throw new QueueError(`${name} did not call next(), so nothing was done inside it`);
+  if (inner === undefined) throw new QueueError(`${name} did not call next()`);
   const done = await inner;
   if (twice !== undefined) throw twice;
   return done;
+}
+
+/** `next`, whose rejection is passed on by other ways: one that nothing awaits would end the process. */
+export function heard<T>(next: () => Promise<T>): () => Promise<T> {
+  return () => {
+    const answer = next();
+    answer.catch(() => undefined);
+    return answer;
+  };
 }
 
 export function calledTwice(name: string): QueueError {

@@ -4,7 +4,7 @@ import type { QueueTables } from '../../schema/index.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { inGroups } from '../../sql/grouped-jobs.ts';
-import { type Around, calledTwice, goAround, type JobToEnqueue } from './around.ts';
+import { type Around, calledTwice, goAround, heard, type JobToEnqueue } from './around.ts';
 import { enqueueJobs, type LimitedEnqueueResult } from './enqueue-jobs.ts';
 import type { Insert, KeyRules } from './key-rules.ts';
 import type { WakeUps } from './wake-ups.ts';
@@ -96,7 +96,7 @@ export function makeAround<T>(
   const shown = jobToEnqueue(job, payload);
   let made: { readonly value: T } | { readonly error: unknown } | undefined;
   let over = false;
-  const next = async (): Promise<undefined> => {
+  const next = heard(async (): Promise<undefined> => {
     if (made !== undefined) throw calledTwice(NAME);
     if (over) throw notAtOnce();
     try {
@@ -105,15 +105,9 @@ export function makeAround<T>(
       made = { error };
       throw error;
     }
-  };
-  // A rejection is passed on below; unhandled here, it would end the process.
-  const heard = () => {
-    const answer = next();
-    answer.catch(() => undefined);
-    return answer;
-  };
+  });
   // Its rejection comes too late for the caller, who has the query by then.
-  Promise.resolve(around(Object.freeze([shown]), heard)).catch(() => undefined);
+  Promise.resolve(around(Object.freeze([shown]), next)).catch(() => undefined);
   over = true;
   if (made === undefined) throw notAtOnce();
   if ('error' in made) throw made.error;

@@ -31,7 +31,7 @@ export async function checkEntries<TJob extends JobDefinition>(
   entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
   caller: string,
 ): Promise<NewJob[]> {
-  if (!Array.isArray(entries)) throw new TypeError(`${caller}; got a value of type ${typeof entries}`);
+  if (!Array.isArray(entries)) throw new TypeError(`${caller}; got ${typeof entries}`);
   const keys = [...own, { key: 'payload' }];
   const jobs: NewJob[] = [];
   const what = `${caller}: an entry`;
