@@ -20,7 +20,7 @@ export interface JobToEnqueue {
 export interface AttemptContext {
   /** The payload, as the definition's schema made it from what is stored. */
   readonly payload: unknown;
-  readonly job: Omit<ClaimedJob, 'payload' | 'cancelReason' | 'begun'>;
+  readonly job: Omit<ClaimedJob, 'payload' | 'cancelReason' | 'begun' | 'beginTime'>;
   /** Aborted when the attempt is over although its handler is not. */
   readonly signal: AbortSignal;
   readonly db: Database;

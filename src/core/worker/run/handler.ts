@@ -8,7 +8,7 @@ import type { AddedBy } from '../../queue/queue-workflows.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
 
 /** What a handler is told about its job beside the payload. */
-export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason' | 'begun'>;
+export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason' | 'begun' | 'beginTime'>;
 
 /** The values of the app's own columns; `unknown` without such columns. */
 export type OwnValuesOf<TQueue extends Queue> = TQueue extends Queue<infer TOwn> ? TOwn['select'] : never;
