@@ -163,6 +163,18 @@ describe('work', () => {
     await database.client`delete from queue_jobs`;
   });
 
+  test('-w among other short options starts one child', async () => {
+    const folder = await cli.project(app);
+    const working = startCli(cli.bin, ['work', '-wc', '5', '-q', 'default'], { cwd: folder, env: env() });
+    await enqueue('Ada');
+    await working.says(/Hello Ada|restarts when/);
+    expect(await processesIn(folder)).toHaveLength(2);
+    expect(await database.client`select name from queue_workers`).toHaveLength(1);
+    working.child.kill('SIGINT');
+    expect(await working.end()).toMatchObject({ code: 0 });
+    expect(await processesIn(folder)).toEqual([]);
+  });
+
   test('--watch leaves no child when it is killed', async () => {
     const folder = await cli.project(app);
     const working = startCli(cli.bin, ['work', '--watch'], { cwd: folder, env: env() });

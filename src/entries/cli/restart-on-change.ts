@@ -17,7 +17,7 @@ const SOURCE = /(\.([cm]?[jt]sx?|json)|^\.env(\..+)?)$/;
 const PASSED_OVER = /^(node_modules|dist|build|out|coverage|\..*)$/;
 
 /**
- * Runs this command as a child, without its `--watch`, and starts it again when a file below the current
+ * Runs this command as a child, which is {@link isWatched} and so does not watch itself, and starts it again when a file below the current
  * folder changes. It ends with the first Ctrl-C, after the child.
  */
 export async function restartOnChange(): Promise<ExitCode> {
@@ -54,10 +54,7 @@ export async function restartOnChange(): Promise<ExitCode> {
 
 /** In a group of its own, so that Ctrl-C reaches this process alone, which then stops it once. */
 function startChild(): ChildProcess {
-  const [program = '', ...args] = process.argv.slice(1);
-  const end = args.indexOf('--');
-  const own = args.filter((arg, index) => (end >= 0 && index > end) || (arg !== '--watch' && arg !== '-w'));
-  return spawn(process.execPath, [...process.execArgv, program, ...own], {
+  return spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
     env: { ...process.env, [CHILD]: '1' },

@@ -36,7 +36,10 @@ export function addWork(program: Command, end: (code: ExitCode) => void): void {
   call<Flags>(
     command,
     async (called) =>
-      called.flags.watch === true ? await restartOnChange() : await inProject(called, work, { all: true }),
+      // The child has the same arguments: it tells by its environment that it is not the one to watch.
+      called.flags.watch === true && !isWatched()
+        ? await restartOnChange()
+        : await inProject(called, work, { all: true }),
     end,
   );
 }
