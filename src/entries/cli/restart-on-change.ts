@@ -17,8 +17,8 @@ const SOURCE = /(\.([cm]?[jt]sx?|json)|^\.env(\..+)?)$/;
 const PASSED_OVER = /^(node_modules|dist|build|out|coverage|\..*)$/;
 
 /**
- * Runs this command as a child, which is {@link isWatched} and so does not watch itself, and starts it again when a file below the current
- * folder changes. It ends with the first Ctrl-C, after the child.
+ * Runs this command as a child, which is {@link isWatched} and so does not watch itself, and starts it again
+ * when a file below the current folder changes. It ends with the first Ctrl-C, after the child.
  */
 export async function restartOnChange(): Promise<ExitCode> {
   const { signal, forget } = untilInterrupted();
