@@ -135,6 +135,7 @@ export { progressToStore } from './core/worker/run/progress.ts';
 export { runInTransaction } from './core/worker/run-in-transaction.ts';
 export type { MemberEnd } from './features/batches/queries/find-ends.ts';
 export type { Waited } from './features/batches/queries/find-waited.ts';
+export { Limits } from './features/limits/limits.ts';
 export { groupTables } from './features/limits/sql/group-statements.ts';
 export { type DueSchedule, findDueSchedules } from './features/schedules/queries/find-due-schedules.ts';
 export { fireSchedules } from './features/schedules/queries/fire-schedules.ts';
