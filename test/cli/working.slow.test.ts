@@ -200,6 +200,20 @@ describe('work', () => {
     });
   });
 
+  test('--concurrency goes before what the config says of a queue', async () => {
+    const folder = await cli.project({
+      ...app,
+      'queue.config.mjs': app['queue.config.mjs'].replace(
+        'db,',
+        'db, worker: { queues: { default: { concurrency: 50 }, mail: {} } },',
+      ),
+    });
+    const working = startCli(cli.bin, ['work', '--concurrency', '5'], { cwd: folder, env: env() });
+    await working.says(/started, .*: default \(5\), mail \(5\)/);
+    working.child.kill('SIGTERM');
+    expect(await working.end()).toMatchObject({ code: 0 });
+  });
+
   test('needs handlers', async () => {
     const folder = await cli.project({
       ...app,

@@ -159,15 +159,14 @@ function narrowed(
   worker: Pick<ShardSettings<Database>, 'queues'> | undefined,
   { queue: names, concurrency }: Flags,
 ) {
+  // A queue of the config may have a concurrency of its own, before which the option goes.
+  const own = concurrency === undefined ? {} : { concurrency };
+  const configured = concurrency === undefined ? undefined : worker?.queues && Object.keys(worker.queues);
+  const served = names ?? configured;
   return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(names !== undefined && {
-      queues: Object.fromEntries(
-        names.map((name) => [
-          name,
-          { ...worker?.queues?.[name], ...(concurrency !== undefined && { concurrency }) },
-        ]),
-      ),
+    ...own,
+    ...(served !== undefined && {
+      queues: Object.fromEntries(served.map((name) => [name, { ...worker?.queues?.[name], ...own }])),
     }),
   };
 }
