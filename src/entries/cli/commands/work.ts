@@ -64,10 +64,14 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
       shards === undefined ? await drainOf({ db, queue }) : await drainAll(shards, drainOf),
     );
   }
+  const forShard = (name: string) => ({
+    ...(isWatched() && { log: forDevelopment(`${name}: `) }),
+    ...settings(name),
+  });
   const worker =
     shards === undefined
-      ? createWorker(db, { ...(isWatched() && { log: forDevelopment }), ...settings(), queue, handlers })
-      : (await load.shards()).createWorkers(shards, { handlers, each: settings });
+      ? createWorker(db, { ...(isWatched() && { log: forDevelopment() }), ...settings(), queue, handlers })
+      : (await load.shards()).createWorkers(shards, { handlers, each: forShard });
   const forget = stopWithParent(() => void worker.stop());
   try {
     await worker.run();
@@ -77,16 +81,21 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   return undefined;
 }
 
-const say = (_: object, message: string) => complain(`drizzle-queue: ${message}`);
-
-/** Also says that an attempt has failed: who writes a handler would otherwise wait for its last one. */
-const forDevelopment: Logger = {
-  debug: () => {},
-  info: say,
-  warn: say,
-  error: say,
-  isLevelEnabled: (level) => level !== 'debug',
-};
+/**
+ * Also says that an attempt has failed: who writes a handler would otherwise wait for its last one.
+ *
+ * @param whose what each line begins with, such as the name of a shard
+ */
+function forDevelopment(whose = ''): Logger {
+  const say = (_: object, message: string) => complain(`${whose}drizzle-queue: ${message}`);
+  return {
+    debug: () => {},
+    info: say,
+    warn: say,
+    error: say,
+    isLevelEnabled: (level) => level !== 'debug',
+  };
+}
 
 async function tell(output: Output, result: DrainResult): Answer {
   if (output.json) await output.document({ ...result });
@@ -149,8 +158,10 @@ async function hasJobs({ db, queue, shards }: Project, name: string): Promise<bo
 function settingsOf(config: QueueConfig, flags: Flags): (shard?: string) => ShardSettings<Database> {
   return (shard) => {
     if (config.shards === undefined) return { ...config.worker, ...narrowed(config.worker, flags) };
-    const { each, ...shared } = config.worker ?? {};
-    const own = { ...shared, ...(shard !== undefined && each?.(shard)) };
+    const { each, name, ...shared } = config.worker ?? {};
+    // As createWorkers names them: metrics tell workers apart by their names.
+    const named = name === undefined ? {} : { name: shard === undefined ? name : `${name}/${shard}` };
+    const own = { ...shared, ...named, ...(shard !== undefined && each?.(shard)) };
     return { ...own, ...narrowed(own, flags) };
   };
 }
