@@ -141,6 +141,33 @@ describe('work', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Hello Ada\n1 completed, 1 failed, 1 discarded\n' });
   });
 
+  test.each(['--drain', '--watch --drain'])('%s gives jobs back at SIGINT', async (options) => {
+    const folder = await cli.project({
+      ...app,
+      'src/handlers.mjs': `
+        import { handle } from 'drizzle-queue';
+        import { greet } from './jobs.mjs';
+        export const handlers = [
+          handle(greet, ({ payload, signal }) => {
+            console.log('Hello ' + payload.name);
+            return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+          }),
+        ];`,
+    });
+    const { id } = JSON.parse((await enqueue('Ada', '--json')).stdout);
+    const working = startCli(cli.bin, ['work', ...options.split(' ')], { cwd: folder, env: env() });
+    await working.says('Hello Ada');
+    working.child.kill('SIGINT');
+    const { code, stdout } = await working.end();
+    expect({ code, stdout }).toEqual({
+      code: options === '--drain' ? 130 : 0,
+      stdout: 'Hello Ada\n0 completed, 0 failed, 0 discarded\n',
+    });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0, errors: [] });
+    expect(await database.client`select from queue_workers`).toHaveLength(0);
+    expect(await processesIn(folder)).toEqual([]);
+  });
+
   test('--watch starts again when a file changes, and outlives a mistake in it', async () => {
     const folder = await cli.project(app);
     const handlers = join(folder, 'src/handlers.mjs');

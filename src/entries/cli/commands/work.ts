@@ -8,6 +8,7 @@ import { configOf, definitionsOf, handlersOf } from '../configured.ts';
 import { type Answer, type Context, call, inProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure, misused } from '../failure.ts';
+import { untilInterrupted } from '../interruption.ts';
 import { nearest } from '../nearest.ts';
 import type { Project } from '../project/open-project.ts';
 import { isWatched, restartOnChange, stopWithParent } from '../restart-on-change.ts';
@@ -55,14 +56,23 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   outliveReaders();
   if (flags.drain !== undefined) {
     const deadlineMs = flags.drain === true ? DRAIN_MS : flags.drain;
+    const { signal, forget } = untilInterrupted();
+    const parentGone = new AbortController();
+    const forgetParent = stopWithParent(() => parentGone.abort());
+    const ended = AbortSignal.any([signal, parentGone.signal]);
     const drainOf = async (place: Shard, name?: string) => {
       const { shutdownTimeoutMs: _, listen: __, ...rest } = settings(name);
-      return await drain(place.db, { ...rest, queue: place.queue, handlers, deadlineMs });
+      return await drain(place.db, { ...rest, queue: place.queue, handlers, deadlineMs, signal: ended });
     };
-    return await tell(
-      output,
-      shards === undefined ? await drainOf({ db, queue }) : await drainAll(shards, drainOf),
-    );
+    try {
+      const result = shards === undefined ? await drainOf({ db, queue }) : await drainAll(shards, drainOf);
+      await tell(output, result);
+      if (result.empty) return 0;
+      return signal.aborted ? 130 : 1;
+    } finally {
+      forgetParent();
+      forget();
+    }
   }
   const forShard = (name: string) => ({
     ...(isWatched() && { log: forDevelopment(`${name}: `) }),
@@ -97,13 +107,12 @@ function forDevelopment(whose = ''): Logger {
   };
 }
 
-async function tell(output: Output, result: DrainResult): Answer {
+async function tell(output: Output, result: DrainResult): Promise<void> {
   if (output.json) await output.document({ ...result });
   else
     await output.line(
       `${result.completed} completed, ${result.failed} failed, ${result.discarded} discarded`,
     );
-  return result.empty ? 0 : 1;
 }
 
 /** All databases at the same time; one that fails is told of, and the others are drained. */
