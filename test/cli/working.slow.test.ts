@@ -103,6 +103,18 @@ describe('enqueue', () => {
     expect((await queue.list(database.db)).jobs).toEqual([]);
   });
 
+  test('is due at a time, and not at what another command takes for hours ago', async () => {
+    const { stdout } = await enqueue('Ada', '--run-at', '2100-01-01', '--json');
+    const { runAt } = (await queue.find(database.db, JSON.parse(stdout).id)) ?? {};
+    expect(runAt).toEqual(new Date('2100-01-01T00:00:00Z'));
+    expect(await enqueue('Ada', '--run-at', '2h')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('for 2h from now on, use --delay'),
+    });
+    expect(await enqueue('Ada', '--run-at', '2')).toMatchObject({ code: 2 });
+    expect((await queue.list(database.db)).jobs).toHaveLength(1);
+  });
+
   test('reads what is piped in', async () => {
     const piped = await runCli(cli.bin, ['enqueue', 'greet', '-'], {
       cwd,

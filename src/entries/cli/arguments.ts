@@ -71,6 +71,17 @@ export const time = once((given) => {
   );
 });
 
+/** When something is to happen: a duration as of {@link time} would be in the past. */
+export const laterTime = once((given) => {
+  if (durationOf(given) !== undefined)
+    throw new InvalidArgumentError(
+      `It must be a time such as 2026-11-20T10:00:00Z; for ${given} from now on, use --delay.`,
+    );
+  const date = isoTime(given);
+  if (date !== undefined) return date;
+  throw new InvalidArgumentError('It must be a time such as 2026-11-20T10:00:00Z.');
+});
+
 function durationOf(given: string): number | undefined {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(given) ?? [];
   const ms = UNITS[unit];
