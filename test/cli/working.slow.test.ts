@@ -1,3 +1,4 @@
+import * as fs from 'node:fs';
 import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -200,6 +201,20 @@ describe('work', () => {
     expect(await database.client`select from queue_workers`).toHaveLength(0);
     expect(await processesIn(folder)).toEqual([]);
     await database.client`delete from queue_jobs`;
+  });
+
+  test('--watch sees files beside the config, from whatever folder it is called', async () => {
+    const folder = await cli.project({ ...app, 'bin/work.sh': '' });
+    const cwd = join(folder, 'bin');
+    const working = startCli(cli.bin, ['work', '--watch'], { cwd, env: env() });
+    await working.says('started, listening');
+    await writeFile(join(folder, 'src/handlers.mjs'), app['src/handlers.mjs'].replace('Hello', 'Hi'));
+    await working.says('A file has changed');
+    await enqueue('Ada');
+    await working.says('Hi Ada');
+    working.child.kill('SIGINT');
+    expect(await working.end()).toMatchObject({ code: 0 });
+    expect(await processesIn(cwd)).toEqual([]);
   });
 
   test('-w among other short options starts one child', async () => {
@@ -432,6 +447,16 @@ describe('queue.config.ts', () => {
       env: { SHOP_URL: 'postgres://nobody@127.0.0.1:1/shop' },
     });
     expect(moved).toMatchObject({ code: 0, stdout: expect.stringContaining('The queues of --url') });
+  });
+
+  test.skipIf('globSync' in fs)('says that a pattern in drizzle.config is not followed', async () => {
+    const folder = await cli.project({
+      'drizzle.config.mjs': `
+        export default { dialect: 'postgresql', schema: './src/*.mjs', dbCredentials: { url: process.env.SHOP_URL } };`,
+    });
+    const { code, stderr } = await runCli(cli.bin, ['list'], { cwd: folder, env: env() });
+    expect(code).toBe(0);
+    expect(stderr).toContain("The pattern './src/*.mjs' in the schema of drizzle.config is not followed");
   });
 
   test('may have other tables and own columns, by which one can filter', async () => {

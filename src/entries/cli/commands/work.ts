@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Database, DrainResult, Logger } from '../../../index.ts';
 import type { QueueConfig } from '../../config/define-config.ts';
@@ -5,11 +6,12 @@ import type { Shard, ShardSettings } from '../../shards/index.ts';
 import { integer, several, workMs } from '../arguments.ts';
 import { outliveReaders } from '../broken-pipe.ts';
 import { configOf, definitionsOf, handlersOf } from '../configured.ts';
-import { type Answer, type Context, call, inProject } from '../context.ts';
+import { type Answer, type CommonFlags, type Context, call, inProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure, misused } from '../failure.ts';
 import { untilInterrupted } from '../interruption.ts';
 import { nearest } from '../nearest.ts';
+import { findConfig } from '../project/find-upwards.ts';
 import type { Project } from '../project/open-project.ts';
 import { isWatched, restartOnChange, stopWithParent } from '../restart-on-change.ts';
 import { sentenceOf } from '../sentence-of.ts';
@@ -39,10 +41,17 @@ export function addWork(program: Command, end: (code: ExitCode) => void): void {
     async (called) =>
       // The child has the same arguments: it tells by its environment that it is not the one to watch.
       called.flags.watch === true && !isWatched()
-        ? await restartOnChange()
+        ? await restartOnChange(foldersOf(called.flags))
         : await inProject(called, work, { all: true }),
     end,
   );
+}
+
+/** Where an app's files are: here, and below its config, which may be in a folder above or elsewhere. */
+function foldersOf({ config }: CommonFlags): string[] {
+  const cwd = process.cwd();
+  const path = config === undefined ? findConfig('queue', cwd) : resolve(config);
+  return path === undefined ? [cwd] : [cwd, dirname(path)];
 }
 
 async function work({ project, flags, output }: Context<Flags>): Answer {
