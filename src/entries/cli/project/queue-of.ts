@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
 import { createQueue, type Database, type Queue, schedulesIn, workflowsIn } from '../../../index.ts';
-import { strangersAmong } from '../../../internal.ts';
+import { strangersAmong, undeclaredLimits } from '../../../internal.ts';
 import type { FoundTables } from './exported-tables.ts';
-import { undeclaredLimits } from './undeclared-limits.ts';
 
 /**
  * A queue over the tables of an app whose own queue is not known: with schedules, limits, keys, metrics and

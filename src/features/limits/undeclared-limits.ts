@@ -1,5 +1,6 @@
-import { type LimitTables, limitsIn, type MakeLimits } from '../../../index.ts';
-import { Limits } from '../../../internal.ts';
+import { Limits } from './limits.ts';
+import { limitsIn, type MakeLimits } from './limits-in.ts';
+import type { LimitTables } from './sql/limit-tables.ts';
 
 /**
  * The limits of an app whose code, which declares them, is not known: any queue may have limits, and groups.
