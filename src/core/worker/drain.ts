@@ -17,8 +17,8 @@ export interface DrainResult {
 }
 
 /**
- * Lets a worker that ends when its queues are empty work, and stops it: after so many milliseconds at most, or
- * when a signal is aborted.
+ * Lets a worker that ends when its queues are empty work, and stops it: after so many milliseconds at most,
+ * or when a signal is aborted.
  */
 export async function drainBy(
   worker: Worker,

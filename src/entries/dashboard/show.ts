@@ -18,7 +18,8 @@ export interface ShownField {
    */
   readonly job: JobOfValue | undefined;
   /**
-   * `error`: the message of an error, its stack, or why a job or a flow was cancelled. `own`: a value of an own column, which `column` names.
+   * `error`: the message of an error, its stack, or why a job or a flow was cancelled. `own`: a value of an
+   * own column, which `column` names.
    * `step`: the name of a step, which may contain a key.
    * `finding`: a sentence of `queue.check` or `queue.vitals`, which may name workers and database objects.
    */

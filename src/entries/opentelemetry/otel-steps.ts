@@ -26,8 +26,8 @@ export interface OtelStepsOptions {
 }
 
 /**
- * What makes names of steps many: UUIDs, hexadecimal ids, other long ids, and numbers. A number ends where its
- * digits end, so that `turn-2-charge` and `turn-2-ship` are two names.
+ * What makes names of steps many: UUIDs, hexadecimal ids, other long ids, and numbers. A number ends where
+ * its digits end, so that `turn-2-charge` and `turn-2-ship` are two names.
  */
 const IDS = new RegExp(
   [
@@ -53,8 +53,8 @@ const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true, meter: true });
  * });
  * ```
  *
- * Names of spans must be few, so each run of digits in a step's name is `#` there. So is each id: a UUID, 8 or
- * more hexadecimal digits, and 16 or more letters and digits, with at least one digit. The attribute
+ * Names of spans must be few, so each run of digits in a step's name is `#` there. So is each id: a UUID, 8
+ * or more hexadecimal digits, and 16 or more letters and digits, with at least one digit. The attribute
  * `drizzle_queue.step.name` has the whole name. Metrics have no names of steps.
  * Nothing is said of outputs and of the values of signals.
  *

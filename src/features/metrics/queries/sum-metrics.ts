@@ -21,8 +21,8 @@ export interface SummedMetrics extends Readonly<Record<Counted, number>> {
 }
 
 /**
- * What workers did in the last `minutes`, by minute, or with `hourly` by hour, by queue and kind. An hour that
- * has been added up can only be had whole, so by hour it begins with the whole hour that they begin in.
+ * What workers did in the last `minutes`, by minute, or with `hourly` by hour, by queue and kind. An hour
+ * that has been added up can only be had whole, so by hour it begins with the whole hour that they begin in.
  *
  * **Under concurrency.** A plain read of one snapshot. An hour comes from its folded rows or from its
  * reports, never from both: one statement folds it.
