@@ -223,6 +223,7 @@ describe('what an error ends', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'drizzle-queue: not this one\n' });
     expect(JSON.parse(stdout)).toEqual({
       version: 1,
+      stopped: 'failed',
       jobs: [{ id: first, done: true, outcome: 'cancelled' }],
     });
   });

@@ -36,6 +36,21 @@ beforeAll(async () => {
   cwd = await cli.project();
 });
 
+/** An app whose config decides what is shown. */
+const config = (show: string) => ({
+  'queue.config.mjs': `
+    import { drizzle } from 'drizzle-orm/node-postgres';
+    import pg from 'pg';
+    import { createQueue, workflowsIn } from 'drizzle-queue';
+    import { defineConfig } from 'drizzle-queue/config';
+    import * as tables from 'drizzle-queue/schema/workflows';
+    export default defineConfig({
+      db: drizzle(new pg.Pool({ connectionString: process.env.DATABASE_URL })),
+      queue: createQueue({ workflows: workflowsIn(tables) }),
+      dashboard: { show: ${show} },
+    });`,
+});
+
 test('without the tables of workflows it says what to write', async () => {
   expect(await command()).toMatchObject({
     code: 1,
@@ -90,4 +105,27 @@ test('flows are listed, shown, redriven and cancelled', async () => {
     code: 1,
     stderr: expect.stringContaining('There is no flow 999999'),
   });
+});
+
+test('why a flow was cancelled is shown as dashboard.show says', async () => {
+  const { id, jobIds } = await flowOf(true);
+  // As a worker writes it, when it adds up what it was told of the flow.
+  await database.client`update queue_batches set cancel_reason = 'secret reason' where id = ${id}`;
+  const commands = [
+    ['flows', 'show', String(id)],
+    ['flows', 'show', String(id), '--json'],
+    ['flows', '--json'],
+    ['show', String(jobIds[0]), '--json'],
+  ];
+  const outputs = async (show: string) => {
+    const [folder, env] = [await cli.project(config(show)), { DATABASE_URL: database.url }];
+    return await Promise.all(
+      commands.map(async (args) => (await runCli(cli.bin, args, { cwd: folder, env })).stdout),
+    );
+  };
+  for (const stdout of await outputs('({ text }) => text')) expect(stdout).toContain('secret reason');
+  for (const stdout of await outputs("({ field, text }) => (field === 'error' ? null : text)")) {
+    expect(stdout).not.toContain('secret');
+    expect(stdout).toContain('hidden');
+  }
 });

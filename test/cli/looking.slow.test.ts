@@ -3,6 +3,7 @@ import { get } from 'node:http';
 import { createQueue, defineJob, fixedBackoff, handle, runNext } from 'drizzle-queue';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { useCli } from './support/build-cli.ts';
@@ -293,6 +294,29 @@ describe('doctor', () => {
       expect(vitals).toContainEqual(expect.objectContaining({ code: 'workers-silent', severity: 'warning' }));
     } finally {
       await database.client`delete from queue_workers`;
+    }
+  });
+
+  test('does not judge by limits that it does not know', async () => {
+    await addControlTables(database);
+    await database.client`
+      insert into queue_workers (name, queues, kinds) values ('w', '["limited"]', '["k"]')`;
+    await database.client`
+      insert into queue_jobs (queue, kind, group_key, payload, max_attempts, run_at)
+      values ('limited', 'k', 'a', 'null', 1, now() - interval '3 minutes')`;
+    try {
+      const { findings, vitals } = JSON.parse((await run('doctor', '--json')).stdout);
+      const codes = findings.map(({ code }: { code: string }) => code);
+      expect(codes).not.toContain('groups-undeclared');
+      expect(codes).not.toContain('claims-refused');
+      expect(vitals).toContainEqual(expect.objectContaining({ code: 'claims-refused', severity: 'ok' }));
+      const { vitals: ofStatus } = await answer('status');
+      expect(ofStatus).not.toContainEqual(
+        expect.objectContaining({ code: 'claims-refused', severity: 'warning' }),
+      );
+    } finally {
+      await database.client`delete from queue_workers`;
+      await database.client`delete from queue_jobs where queue = 'limited'`;
     }
   });
 

@@ -1,3 +1,4 @@
+import * as fs from 'node:fs';
 import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -103,6 +104,18 @@ describe('enqueue', () => {
     expect((await queue.list(database.db)).jobs).toEqual([]);
   });
 
+  test('is due at a time, and not at what another command takes for hours ago', async () => {
+    const { stdout } = await enqueue('Ada', '--run-at', '2100-01-01', '--json');
+    const { runAt } = (await queue.find(database.db, JSON.parse(stdout).id)) ?? {};
+    expect(runAt).toEqual(new Date('2100-01-01T00:00:00Z'));
+    expect(await enqueue('Ada', '--run-at', '2h')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('for 2h from now on, use --delay'),
+    });
+    expect(await enqueue('Ada', '--run-at', '2')).toMatchObject({ code: 2 });
+    expect((await queue.list(database.db)).jobs).toHaveLength(1);
+  });
+
   test('reads what is piped in', async () => {
     const piped = await runCli(cli.bin, ['enqueue', 'greet', '-'], {
       cwd,
@@ -141,6 +154,33 @@ describe('work', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Hello Ada\n1 completed, 1 failed, 1 discarded\n' });
   });
 
+  test.each(['--drain', '--watch --drain'])('%s gives jobs back at SIGINT', async (options) => {
+    const folder = await cli.project({
+      ...app,
+      'src/handlers.mjs': `
+        import { handle } from 'drizzle-queue';
+        import { greet } from './jobs.mjs';
+        export const handlers = [
+          handle(greet, ({ payload, signal }) => {
+            console.log('Hello ' + payload.name);
+            return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+          }),
+        ];`,
+    });
+    const { id } = JSON.parse((await enqueue('Ada', '--json')).stdout);
+    const working = startCli(cli.bin, ['work', ...options.split(' ')], { cwd: folder, env: env() });
+    await working.says('Hello Ada');
+    working.child.kill('SIGINT');
+    const { code, stdout } = await working.end();
+    expect({ code, stdout }).toEqual({
+      code: options === '--drain' ? 130 : 0,
+      stdout: 'Hello Ada\n0 completed, 0 failed, 0 discarded\n',
+    });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0, errors: [] });
+    expect(await database.client`select from queue_workers`).toHaveLength(0);
+    expect(await processesIn(folder)).toEqual([]);
+  });
+
   test('--watch starts again when a file changes, and outlives a mistake in it', async () => {
     const folder = await cli.project(app);
     const handlers = join(folder, 'src/handlers.mjs');
@@ -161,6 +201,32 @@ describe('work', () => {
     expect(await database.client`select from queue_workers`).toHaveLength(0);
     expect(await processesIn(folder)).toEqual([]);
     await database.client`delete from queue_jobs`;
+  });
+
+  test('--watch sees files beside the config, from whatever folder it is called', async () => {
+    const folder = await cli.project({ ...app, 'bin/work.sh': '' });
+    const cwd = join(folder, 'bin');
+    const working = startCli(cli.bin, ['work', '--watch'], { cwd, env: env() });
+    await working.says('started, listening');
+    await writeFile(join(folder, 'src/handlers.mjs'), app['src/handlers.mjs'].replace('Hello', 'Hi'));
+    await working.says('A file has changed');
+    await enqueue('Ada');
+    await working.says('Hi Ada');
+    working.child.kill('SIGINT');
+    expect(await working.end()).toMatchObject({ code: 0 });
+    expect(await processesIn(cwd)).toEqual([]);
+  });
+
+  test('-w among other short options starts one child', async () => {
+    const folder = await cli.project(app);
+    const working = startCli(cli.bin, ['work', '-wc', '5', '-q', 'default'], { cwd: folder, env: env() });
+    await enqueue('Ada');
+    await working.says(/Hello Ada|restarts when/);
+    expect(await processesIn(folder)).toHaveLength(2);
+    expect(await database.client`select name from queue_workers`).toHaveLength(1);
+    working.child.kill('SIGINT');
+    expect(await working.end()).toMatchObject({ code: 0 });
+    expect(await processesIn(folder)).toEqual([]);
   });
 
   test('--watch leaves no child when it is killed', async () => {
@@ -186,6 +252,20 @@ describe('work', () => {
       code: 0,
       stdout: 'Hello Ada\n1 completed, 0 failed, 0 discarded\n',
     });
+  });
+
+  test('--concurrency goes before what the config says of a queue', async () => {
+    const folder = await cli.project({
+      ...app,
+      'queue.config.mjs': app['queue.config.mjs'].replace(
+        'db,',
+        'db, worker: { queues: { default: { concurrency: 50 }, mail: {} } },',
+      ),
+    });
+    const working = startCli(cli.bin, ['work', '--concurrency', '5'], { cwd: folder, env: env() });
+    await working.says(/started, .*: default \(5\), mail \(5\)/);
+    working.child.kill('SIGTERM');
+    expect(await working.end()).toMatchObject({ code: 0 });
   });
 
   test('needs handlers', async () => {
@@ -367,6 +447,16 @@ describe('queue.config.ts', () => {
       env: { SHOP_URL: 'postgres://nobody@127.0.0.1:1/shop' },
     });
     expect(moved).toMatchObject({ code: 0, stdout: expect.stringContaining('The queues of --url') });
+  });
+
+  test.skipIf('globSync' in fs)('says that a pattern in drizzle.config is not followed', async () => {
+    const folder = await cli.project({
+      'drizzle.config.mjs': `
+        export default { dialect: 'postgresql', schema: './src/*.mjs', dbCredentials: { url: process.env.SHOP_URL } };`,
+    });
+    const { code, stderr } = await runCli(cli.bin, ['list'], { cwd: folder, env: env() });
+    expect(code).toBe(0);
+    expect(stderr).toContain("The pattern './src/*.mjs' in the schema of drizzle.config is not followed");
   });
 
   test('may have other tables and own columns, by which one can filter', async () => {

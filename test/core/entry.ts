@@ -32,5 +32,5 @@ export async function drain(
   { deadlineMs, ...options }: PlainWorkerOptions<Database> & { readonly deadlineMs: number },
 ): Promise<DrainResult> {
   const worker = new Worker(db, { ...options, shutdownTimeoutMs: 0 }, { untilEmpty: true });
-  return await drainBy(worker, deadlineMs);
+  return await drainBy(worker, { deadlineMs });
 }

@@ -1,5 +1,5 @@
 import { createQueue, defineJob, drain, fail, handlersFor, unvalidated, workflowsIn } from 'drizzle-queue';
-import { createDashboard, type DashboardAccess } from 'drizzle-queue/dashboard';
+import { createDashboard, type DashboardAccess, type ShownField } from 'drizzle-queue/dashboard';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { layoutOf, NODE } from '../../src/entries/dashboard/flow-layout.ts';
@@ -154,6 +154,28 @@ test.each([
   for (const name of ['cancel-flow', 'redrive-flow'])
     expect((await post(dashboard, `/actions/${name}`, { id: String(id), back: '/' })).status).toBe(status);
   expect(done).toEqual([]);
+});
+
+test('why a flow was cancelled is shown as `show` says, and to nobody with a scope', async () => {
+  const { id } = await flowOf(2);
+  // As a worker writes it, when it adds up what it was told of the flow.
+  await database.client`update queue_batches set cancel_reason = 'secret reason' where id = ${id}`;
+  const seen = async (access: DashboardAccess, show?: (field: ShownField) => string | null) => {
+    const options = { db: another(database.db), queue, authorize: () => access };
+    return textOf(await page(createDashboard({ ...options, ...(show && { show }) }), `/flows/${id}`));
+  };
+  expect(await seen({})).toContain('Its jobs are being ended: secret reason');
+  const asked: ShownField[] = [];
+  const hidden = await seen({}, (field) => {
+    asked.push(field);
+    return field.field === 'error' ? null : field.text;
+  });
+  expect(hidden).toMatch(/Its jobs are being ended: +hidden/);
+  expect(hidden).not.toContain('secret');
+  expect(asked).toContainEqual(expect.objectContaining({ field: 'error', job: undefined }));
+  const scoped = await seen({ queues: ['q'] });
+  expect(scoped).toContain('Its jobs are being ended.');
+  expect(scoped).not.toContain('secret');
 });
 
 test.each(['999999', '99999999999999999999', '0'])('there is no flow %s', async (id) => {

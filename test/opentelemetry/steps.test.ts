@@ -123,6 +123,20 @@ describe('a step', () => {
     ]);
   });
 
+  test.each([
+    ['turn-2-charge', 'turn-#-charge'],
+    ['2nd try', '#nd try'],
+    ['send f47ac10b-58cc-4372-a567-0e02b2c3d479 again', 'send # again'],
+    ['order:a1b2c3d4', 'order:#'],
+    ['pay pi_3MtwBwLkdIwHu7ix28a3tqPa', 'pay pi_#'],
+    ['ship 01HZXK6J2V8Q4T9W3R5Y7B1N0M', 'ship #'],
+    ['decade reservation', 'decade reservation'],
+  ])('%s: its span is of %s', async (name, expected) => {
+    await queue.enqueue(database.db, fulfil, 1);
+    await run(async ({ step }) => void (await step.run(name, () => 1)));
+    expect(attributesOf(`step ${expected}`).map((each) => each['drizzle_queue.step.name'])).toEqual([name]);
+  });
+
   test('that is open ends with its record, and one that is never recorded has no span', async () => {
     await queue.enqueue(database.db, fulfil, 1);
     await run(async ({ step }) => {

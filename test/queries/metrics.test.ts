@@ -7,6 +7,7 @@ import { foldMetrics } from '../../src/features/metrics/queries/fold-metrics.ts'
 import { pruneMetrics } from '../../src/features/metrics/queries/prune-metrics.ts';
 import { type MetricsRow, reportMetrics } from '../../src/features/metrics/queries/report-metrics.ts';
 import { sumMetrics } from '../../src/features/metrics/queries/sum-metrics.ts';
+import { ratesIn } from '../../src/features/metrics/rates.ts';
 import { addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { tables } from './support/jobs.ts';
@@ -56,6 +57,29 @@ describe('a report', () => {
       { queue: 'mail', kind: 'send', completed: 4, wait: { 3: 2, 4: 1, 5: 1 } },
     ]);
   });
+});
+
+test('rates by hour are of the whole hours that they count, whether these were added up or not', async () => {
+  const MINUTES = 130;
+  // A report in each minute of the last five hours, and 3 jobs of each.
+  await database.client`
+    insert into queue_metrics (worker_id, report, queue, kind, at, minutes, wait_ms, run_ms, completed, retried,
+      discarded, cancelled, snoozed, interrupted, lost, wait, run)
+    select 1, n, 'mail', 'send', now() - n * interval '1 minute', 1, 0, 0, 3, 0, 0, 0, 0, 0, 0, '{}', '{}'
+    from generate_series(0, 300) as n`;
+  const rates = async () => ratesIn(await sumMetrics(database.db, known, MINUTES, true), MINUTES);
+  for (const isFolded of [false, true]) {
+    while (isFolded && (await foldMetrics(database.db, known)));
+    const { minutes, kinds, timeline } = await rates();
+    expect(minutes).toBeGreaterThanOrEqual(MINUTES);
+    expect(minutes).toBeLessThanOrEqual(MINUTES + 60);
+    expect(Math.abs((kinds[0]?.perMinute ?? 0) - 3)).toBeLessThan(0.1);
+    expect(timeline[0]?.completed).toBe(180);
+  }
+});
+
+test('without a report rates are of the minutes that were asked for', async () => {
+  expect(ratesIn(await sumMetrics(database.db, known, 130, true), 130)).toMatchObject({ minutes: 130 });
 });
 
 describe('the fold', () => {

@@ -13,9 +13,15 @@ const finding = (
   message,
   fix: 'fix',
 });
-const vital = (code: Vital['code'], severity: Vital['severity'], queue?: string, kind?: string): Vital => ({
-  ...{ code, severity, queue, kind },
-  ...{ value: 1, unit: 'count', message: '', fix: '' },
+const vital = (
+  code: Vital['code'],
+  severity: Vital['severity'],
+  queue?: string,
+  kind?: string,
+  message = '',
+): Vital => ({
+  ...{ code, severity, queue, kind, message },
+  ...{ value: 1, unit: 'count', fix: '' },
 });
 
 const unserved = finding('kind-unserved', "A job of the kind 'a' in 'mail' has been due for 7 minutes", {
@@ -38,10 +44,21 @@ test('what a vital warns of is not said again', () => {
     refused,
     tuned,
   ]);
+  const oneSilent = "The registered worker 'w' has not been seen for 7 minutes";
   expect(
-    notInVitals(all, [vital('workers-silent', 'warning'), vital('claims-refused', 'warning', 'mail')]),
+    notInVitals(all, [
+      vital('workers-silent', 'warning', undefined, undefined, oneSilent),
+      vital('claims-refused', 'warning', 'mail'),
+    ]),
   ).toEqual([unserved, scheduled, tuned]);
   expect(notInVitals([refused], [vital('claims-refused', 'warning', 'other')])).toEqual([refused]);
+});
+
+test('a silent worker that the vital only counts is said by its finding', () => {
+  const others = [finding('worker-silent', "The worker 'v' was last seen 6 minutes ago, and no other has …")];
+  const message = "2 registered workers have not been seen for a minute, 'w' for 7 minutes";
+  const counted = vital('workers-silent', 'warning', undefined, undefined, message);
+  expect(notInVitals([silent, ...others], [counted])).toEqual(others);
 });
 
 test('what is well or unknown by the vitals is said by the findings', () => {

@@ -54,6 +54,23 @@ test('work works on all of them until SIGTERM, with the settings of each, and le
   for (const { at } of databases) expect(await at.client`select from queue_workers`).toHaveLength(0);
 });
 
+test('work --watch names the workers of an app, and says which shard has a job that failed', async () => {
+  const settings = "worker: { name: 'shop', each: (shard) => (shard === 'b' ? { name: 'own' } : {}) }";
+  const config = app['queue.config.mjs']
+    .replace(/worker: .*,/, `${settings},`)
+    .replace("console.log('Hello ' + payload.name)", "{ throw new Error('no ' + payload.name); }");
+  const folder = await cli.project({ ...app, 'queue.config.mjs': config });
+  const working = startCli(cli.bin, ['work', '--watch'], { cwd: folder, env: env() });
+  const [a] = databases;
+  if (a === undefined) throw new Error('there are four');
+  await a.queue.enqueue(a.at.db, greet, { name: 'job of a' });
+  await working.says(/^a: drizzle-queue: job \d+ \(greet\) failed at attempt 1 of 20, and will be retried/m);
+  await working.says(/^a: drizzle-queue: worker \d+ \(shop\/a\) started/m);
+  await working.says(/^b: drizzle-queue: worker \d+ \(own\) started/m);
+  working.child.kill('SIGINT');
+  expect(await working.end()).toMatchObject({ code: 0 });
+});
+
 test('work --shard works on one', async () => {
   await enqueueAll();
   const { code, stdout } = await run('work', '--drain', '--shard', 'c');

@@ -61,6 +61,10 @@ describe('the tables', () => {
     createQueueTables({ columns: { state: text('state') } });
     // @ts-expect-error an option of an enqueue
     createQueueTables({ columns: { delayMs: integer('delay_ms') } });
+    // @ts-expect-error an option of run
+    createQueueTables({ columns: { timeoutMs: integer('timeout_ms') } });
+    // @ts-expect-error an option in a flow
+    createQueueTables({ columns: { after: text('after') } });
     // @ts-expect-error no column
     createQueueTables({ columns: { tenantId: 'text' } });
   });

@@ -83,7 +83,7 @@ describe('what the compiler says of a mistake names what to write', () => {
 
     for (const option of [
       'schedules: schedulesIn(queueSchedules)',
-      'limits: limitsIn(control)',
+      'limits: limitsIn(control, { … })',
       'workflows: workflowsIn(workflows)',
     ]) {
       const text = `Type 'Absent<"first write createQueue({ ${option} })">' has no call signatures`;

@@ -63,6 +63,38 @@ describe('drain', () => {
     expect(drained).toMatchObject({ completed: 1, empty: true });
   });
 
+  test('ends at a signal, and gives what runs back', async () => {
+    await queue.enqueue(database.db, work, 'long');
+    const stop = new AbortController();
+    const drained = await drain(database.db, {
+      queue,
+      deadlineMs: 60_000,
+      signal: stop.signal,
+      handlers: [
+        handle(work, async ({ signal }) => {
+          stop.abort();
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          signal.throwIfAborted();
+        }),
+      ],
+    });
+    expect(drained).toMatchObject({ completed: 0, failed: 0, interrupted: 1, empty: false });
+    expect(await database.db.select().from(queueJobs)).toMatchObject([{ attempt: 0, workerId: null }]);
+    const never = await drain(database.db, {
+      queue,
+      deadlineMs: 60_000,
+      signal: stop.signal,
+      handlers: [handle(work, () => undefined)],
+    });
+    expect(never).toMatchObject({ completed: 0, empty: false });
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
+  });
+
+  test('refuses what is not a signal', async () => {
+    const options = { queue, handlers: [], deadlineMs: 1, signal: 5 as unknown as AbortSignal };
+    await expect(drain(database.db, options)).rejects.toThrow('drain: signal must be an AbortSignal, got 5');
+  });
+
   test('works on what its handlers enqueue meanwhile', async () => {
     await queue.enqueue(database.db, work, '3');
     const seen: string[] = [];

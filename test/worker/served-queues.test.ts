@@ -12,6 +12,16 @@ const concurrencies = (given: Omit<Parameters<typeof servedQueues>[0], 'handlers
     [...servedQueues({ handlers, ...given })].map(([queue, { concurrency }]) => [queue, concurrency]),
   );
 
+test('more than 10,000 queues are refused, also where only the handlers name them', () => {
+  const names = Array.from({ length: 10_001 }, (_, n) => `q${n}`);
+  const many = names.map((queue) => handle(defineJob(`of ${queue}`, { queue }), () => {}));
+  const message = 'createWorker: a worker serves at most 10000 queues, got 10001';
+  expect(() => servedQueues({ handlers: many })).toThrow(message);
+  const queues = Object.fromEntries(names.map((name) => [name, {}]));
+  expect(() => servedQueues({ handlers, queues })).toThrow(message);
+  expect(servedQueues({ handlers: many.slice(1) }).size).toBe(10_000);
+});
+
 describe('how many jobs of a queue run at once', () => {
   test('ten, unless the worker or the queue says', () => {
     expect(concurrencies({})).toEqual({ mail: 10, default: 10 });

@@ -51,8 +51,8 @@ export interface JobOptions<
   /** How many attempts a job has, 1–10,000. The death of its worker spends one. @default 20 */
   maxAttempts?: number | undefined;
   /**
-   * How long one attempt may take, in milliseconds, at least 1. Then the handler's signal is aborted and the
-   * attempt fails, even if the handler goes on. @default none
+   * How long one attempt may take, in milliseconds, 1–2,147,483,647 (24 days). Then the handler's signal is
+   * aborted and the attempt fails, even if the handler goes on. @default none
    */
   timeoutMs?: number | undefined;
   /**

@@ -58,6 +58,12 @@ const ALSO_TAKEN = [
   'createdBefore',
   'finishedAfter',
   'finishedBefore',
+  'timeoutMs',
+  'signal',
+  'after',
+  'onFailure',
+  'last',
+  'detached',
 ] as const;
 
 /** Names that the end of a hold gives to columns beside all those of a job: see `endHolds`. */

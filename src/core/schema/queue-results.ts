@@ -62,10 +62,11 @@ export type ResultsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, ResultColumns & TColumns>>, TSchema>;
 
 /**
- * `queue_results`: what became of a job. It has every column of the job as it was when it ended, plus
- * `state`, `output` and `finished_at`, so `redrive` can put a discarded job back whole. That includes the
- * fence: it goes on from where it was, so a worker that held the job in its first life is never its holder in
- * the second. Only the payload of a completed job may be missing (`keepResult: 'outcome'`).
+ * `queue_results`: what became of a job. It has the columns of the job as it was when it ended, plus `state`,
+ * `output` and `finished_at`, so `redrive` can put a discarded job back whole. Not here is what only a live
+ * job has: `waiting_key`, `blockers`, `cancel_reason` and `progress`. The fence is here: it
+ * goes on from where it was, so a worker that held the job in its first life is never its holder in the
+ * second. Only the payload of a completed job may be missing (`keepResult: 'outcome'`).
  */
 export function defineResultsTable<
   TName extends string,

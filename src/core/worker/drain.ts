@@ -16,8 +16,14 @@ export interface DrainResult {
   readonly empty: boolean;
 }
 
-/** Lets a worker that ends when its queues are empty work, for so many milliseconds at most, and stops it. */
-export async function drainBy(worker: Worker, deadlineMs: number): Promise<DrainResult> {
+/**
+ * Lets a worker that ends when its queues are empty work, and stops it: after so many milliseconds at most,
+ * or when a signal is aborted.
+ */
+export async function drainBy(
+  worker: Worker,
+  { deadlineMs, signal }: { readonly deadlineMs: number; readonly signal?: AbortSignal | undefined },
+): Promise<DrainResult> {
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
   for (const event of Object.keys(count) as (keyof typeof count)[]) {
     worker.onOwn(event, (told) => {
@@ -27,6 +33,9 @@ export async function drainBy(worker: Worker, deadlineMs: number): Promise<Drain
   }
   worker.onOwn('waiting', () => count.snoozed++);
   const over = new AbortController();
+  const giveUp = () => over.abort();
+  if (signal?.aborted === true) giveUp();
+  signal?.addEventListener('abort', giveUp);
   const deadline = sleep(deadlineMs, over.signal).then(() => false);
   try {
     const emptied = worker.start().then(() => worker.emptied());
@@ -34,6 +43,7 @@ export async function drainBy(worker: Worker, deadlineMs: number): Promise<Drain
     await worker.stop();
     return { ...count, empty };
   } finally {
+    signal?.removeEventListener('abort', giveUp);
     over.abort();
   }
 }

@@ -55,8 +55,8 @@ export interface PlainWorkerOptions<
    */
   pollIntervalMs?: number | undefined;
   /**
-   * How long `stop` lets handlers finish, in milliseconds. Then their signals are aborted, and one second
-   * later their jobs are given back without spending an attempt.
+   * How long `stop` lets handlers finish, in milliseconds, 0–3,600,000. Then their signals are aborted, and
+   * one second later their jobs are given back without spending an attempt.
    * @default 25_000 (within the 30 s that most platforms give)
    */
   shutdownTimeoutMs?: number | undefined;
@@ -71,14 +71,14 @@ export interface PlainWorkerOptions<
   reconnectMs?: number | undefined;
   /**
    * How long another worker *without* a session (it does not listen, or its driver cannot) must not be seen
-   * before it is declared gone, in milliseconds, at least 15,000. Workers show themselves every 5 seconds.
+   * before it is declared gone, in milliseconds, 15,000–3,600,000. Workers show themselves every 5 seconds.
    * Shorter recovers sooner from a crash, but also mistakes a blocked event loop for one sooner.
    * @default 30_000
    */
   silentMs?: number | undefined;
   /**
    * How long another worker that still holds its session must not be seen before it is declared gone, in
-   * milliseconds, at least 15,000: its process hangs. A shorter time recovers sooner from a process that
+   * milliseconds, 15,000–3,600,000: its process hangs. A shorter time recovers sooner from a process that
    * hangs for ever; a longer one lets handlers block the event loop for longer.
    * @default 60_000
    */

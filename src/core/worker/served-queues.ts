@@ -63,6 +63,7 @@ export function servedQueues<TDb>({
   checkConcurrency('createWorker: concurrency', usual);
   const named = new Set(handlers.map(({ job }) => job.queue));
   if (queues === undefined) {
+    checkCount(named.size);
     const settings = { concurrency: usual, agingMs: undefined };
     return new Map([...named].map((queue) => [queue, settings]));
   }
@@ -78,12 +79,7 @@ export function servedQueues<TDb>({
       },
     ];
   });
-  if (served.length > MAX_QUEUES) {
-    throw new RangeError(
-      `createWorker: a worker serves at most ${MAX_QUEUES} queues, got ${served.length}: ` +
-        'divide them among several workers, or put jobs of many tenants into a few queues',
-    );
-  }
+  checkCount(served.length);
   if (served.length === 0)
     throw new TypeError('createWorker: queues is empty; name a queue, or leave it out to serve all');
   for (const { job } of handlers) {
@@ -96,6 +92,14 @@ export function servedQueues<TDb>({
     }
   }
   return new Map(served);
+}
+
+function checkCount(queues: number): void {
+  if (queues <= MAX_QUEUES) return;
+  throw new RangeError(
+    `createWorker: a worker serves at most ${MAX_QUEUES} queues, got ${queues}: ` +
+      'divide them among several workers, or put jobs of many tenants into a few queues',
+  );
 }
 
 /** `runNext` takes a list of names, so one may be given here, too. @throws TypeError with these names */

@@ -23,9 +23,11 @@ export async function actOnIds(
 ): Promise<ExitCode> {
   const jobs: JobDone[] = [];
   const { signal, forget } = untilInterrupted();
+  let stopped: 'interrupted' | 'failed' | undefined;
   try {
     for (const id of ids) {
       if (signal.aborted) {
+        stopped = 'interrupted';
         complain(`Interrupted: ${ids.length - jobs.length} of ${ids.length} jobs were not changed.`);
         return 130;
       }
@@ -36,9 +38,12 @@ export async function actOnIds(
       const became = job.done ? job.outcome : `not changed: ${job.outcome}`;
       await output.write(`${id} ${output.styled(printable(became), job.done ? 'green' : 'yellow')}\n`);
     }
+  } catch (error) {
+    stopped = 'failed';
+    throw error;
   } finally {
     forget();
-    if (output.json) await output.document({ jobs });
+    if (output.json) await output.document({ ...(stopped !== undefined && { stopped }), jobs });
   }
   return jobs.every(({ done }) => done) ? 0 : 1;
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { isoTime } from '../filter/read-value.ts';
 import { misused } from './failure.ts';
 
 /** The value of an option that may be given once: the last of two would silently win. */
@@ -63,12 +64,22 @@ export const pauseMs = once((given) => {
 /** A time: ISO 8601, or how long ago, such as `2h`. */
 export const time = once((given) => {
   const ago = durationOf(given);
-  const date = ago === undefined ? new Date(given) : new Date(Date.now() - ago);
-  const isIso = ago !== undefined || /^\d{4}-\d\d-\d\d/.test(given);
-  if (isIso && !Number.isNaN(date.getTime())) return date;
+  const date = ago === undefined ? isoTime(given) : new Date(Date.now() - ago);
+  if (date !== undefined) return date;
   throw new InvalidArgumentError(
     'It must be a time such as 2026-11-20T10:00:00Z, or how long ago, such as 2h.',
   );
+});
+
+/** When something is to happen: a duration as of {@link time} would be in the past. */
+export const laterTime = once((given) => {
+  if (durationOf(given) !== undefined)
+    throw new InvalidArgumentError(
+      `It must be a time such as 2026-11-20T10:00:00Z; for ${given} from now on, use --delay.`,
+    );
+  const date = isoTime(given);
+  if (date !== undefined) return date;
+  throw new InvalidArgumentError('It must be a time such as 2026-11-20T10:00:00Z.');
 });
 
 function durationOf(given: string): number | undefined {

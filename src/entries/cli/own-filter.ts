@@ -1,5 +1,6 @@
 import type { Queue } from '../../index.ts';
 import { type OwnColumn, ownColumnsOf } from '../../internal.ts';
+import { readValue, TAKEN } from '../filter/read-value.ts';
 import { misused } from './failure.ts';
 
 /** The values that own columns must have, of texts such as `tenantId=7`; each of its column's type. */
@@ -26,30 +27,7 @@ export function ownFilter(queue: Queue, given: readonly string[] = []): Readonly
 
 function valueFor({ key, values }: OwnColumn, text: string): unknown {
   if (values !== 'text' && values !== 'custom' && text === 'null') return null;
-  const value = read(values, text);
+  const value = readValue(values, text);
   if (value !== undefined) return value;
-  throw misused(`--where ${key}=${text}: it must be a ${values}`);
-}
-
-function read(values: OwnColumn['values'], text: string): unknown {
-  switch (values) {
-    case 'number':
-      return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined;
-    case 'bigint':
-      return /^-?\d+$/.test(text) ? BigInt(text) : undefined;
-    case 'boolean':
-      return text === 'true' || text === 'false' ? text === 'true' : undefined;
-    case 'date': {
-      const date = new Date(text);
-      return Number.isNaN(date.getTime()) ? undefined : date;
-    }
-    case 'json':
-      try {
-        return JSON.parse(text);
-      } catch {
-        return undefined;
-      }
-    default:
-      return text;
-  }
+  throw misused(`--where ${key}=${text}: it must be ${TAKEN[values]}`);
 }

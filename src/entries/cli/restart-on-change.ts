@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import type { ExitCode } from './exit-code.ts';
 import { untilInterrupted } from './interruption.ts';
 import { complain } from './terminal/complain.ts';
@@ -17,13 +17,13 @@ const SOURCE = /(\.([cm]?[jt]sx?|json)|^\.env(\..+)?)$/;
 const PASSED_OVER = /^(node_modules|dist|build|out|coverage|\..*)$/;
 
 /**
- * Runs this command as a child, without its `--watch`, and starts it again when a file below the current
- * folder changes. It ends with the first Ctrl-C, after the child.
+ * Runs this command as a child, which is {@link isWatched} and so does not watch itself, and starts it again
+ * when a file below one of the folders changes. It ends with the first Ctrl-C, after the child.
  */
-export async function restartOnChange(): Promise<ExitCode> {
+export async function restartOnChange(folders: readonly string[]): Promise<ExitCode> {
   const { signal, forget } = untilInterrupted();
   let changed: () => void = () => undefined;
-  const watched = watchFolders(process.cwd(), () => changed());
+  const watched = watchFolders(folders, () => changed());
   const interrupted = new Promise<void>((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
@@ -54,10 +54,7 @@ export async function restartOnChange(): Promise<ExitCode> {
 
 /** In a group of its own, so that Ctrl-C reaches this process alone, which then stops it once. */
 function startChild(): ChildProcess {
-  const [program = '', ...args] = process.argv.slice(1);
-  const end = args.indexOf('--');
-  const own = args.filter((arg, index) => (end >= 0 && index > end) || (arg !== '--watch' && arg !== '-w'));
-  return spawn(process.execPath, [...process.execArgv, program, ...own], {
+  return spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
     env: { ...process.env, [CHILD]: '1' },
@@ -90,7 +87,7 @@ export function stopWithParent(stop: () => void): () => void {
 }
 
 /** Each folder by itself: a recursive watcher would walk all packages, too. */
-function watchFolders(root: string, onChange: () => void): FSWatcher[] {
+function watchFolders(roots: readonly string[], onChange: () => void): FSWatcher[] {
   const watchers: FSWatcher[] = [];
   const add = (folder: string) => {
     if (watchers.length >= MAX_FOLDERS) return;
@@ -108,6 +105,7 @@ function watchFolders(root: string, onChange: () => void): FSWatcher[] {
       // It has gone meanwhile, or may not be read.
     }
   };
-  add(root);
+  const isWithin = (folder: string, of: string) => folder !== of && folder.startsWith(join(of, sep));
+  for (const root of new Set(roots)) if (!roots.some((other) => isWithin(root, other))) add(root);
   return watchers;
 }

@@ -100,6 +100,14 @@ export class ShownValues {
     return { ...changed, name: this.text(undefined, 'schedule', schedule.name) };
   }
 
+  /** A flow for a program, as {@link ShownValues.document}: why it was cancelled may be secret. */
+  flow<T extends { readonly cancelReason: string | null }>(flow: T): Readonly<Record<string, unknown>> {
+    const { cancelReason } = flow;
+    if (cancelReason === null) return { ...flow };
+    const shown = this.#ask(undefined, 'error', cancelReason);
+    return { ...flow, cancelReason: shown, ...(shown === null && { hidden: ['cancelReason'] }) };
+  }
+
   /** What `queue.check` or `queue.vitals` says. */
   finding<T extends { readonly message: string; readonly fix: string }>(found: T): T {
     const { message, fix } = found;

@@ -13,12 +13,13 @@ export interface JobOfValue {
 export interface ShownField {
   /**
    * The job that has the value; for the payload of a schedule, one with the id 0. `undefined` where it
-   * belongs to no single job: a worker's or a schedule's name, a group in the list of limits, a finding, and
-   * a value that a viewer wants to search for.
+   * belongs to no single job: a worker's or a schedule's name, a group in the list of limits, a finding, why
+   * a flow was cancelled, and a value that a viewer wants to search for.
    */
   readonly job: JobOfValue | undefined;
   /**
-   * `error`: the message of an error, or its stack. `own`: a value of an own column, which `column` names.
+   * `error`: the message of an error, its stack, or why a job or a flow was cancelled. `own`: a value of an
+   * own column, which `column` names.
    * `step`: the name of a step, which may contain a key.
    * `finding`: a sentence of `queue.check` or `queue.vitals`, which may name workers and database objects.
    */

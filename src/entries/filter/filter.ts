@@ -1,5 +1,6 @@
 import type { JobState } from '../../index.ts';
 import { type JobSearch, type OwnColumn, type OwnWanted, ownWanted, unstorableIn } from '../../internal.ts';
+import { isoTime, readValue, TAKEN } from './read-value.ts';
 
 export const STATES: readonly (JobState | 'retrying')[] = [
   'due',
@@ -111,7 +112,8 @@ export function filterOf(
     const [name, read] = reader;
     if ((name === 'uniqueKey' || name === 'group') && isRedacted({ field: name, text: value })) continue;
     const meant = read(value);
-    if (meant === undefined) problems.push(`“${value}” is not a valid value of ${key}:`);
+    if (meant === undefined)
+      problems.push(`“${value}” is not a valid value of ${key}:${read === timeOf ? `, ${TIMES}` : ''}`);
     else search[name] = meant;
   }
   // Each reader returns what its field holds.
@@ -137,12 +139,13 @@ const idOf: Read = (value) => {
 };
 const stateOf: Read = (value) => STATES.find((state) => state === value);
 const UNITS: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
+const TIMES = 'which takes a time such as 2026-11-20T10:00:00Z, or how long ago, such as 2h';
 /** `2h` is two hours ago. */
 const timeOf: Read = (value) => {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(value) ?? [];
-  const ms = count === undefined ? Date.parse(value) : Date.now() - Number(count) * (UNITS[unit] ?? 0);
-  const within = ms >= Date.UTC(1, 0) && ms < Date.UTC(9999, 0);
-  return within ? new Date(ms) : undefined;
+  if (count !== undefined) return new Date(Date.now() - Number(count) * (UNITS[unit] ?? 0));
+  const time = isoTime(value);
+  return time !== undefined && time.getTime() < Date.UTC(9999, 0) ? time : undefined;
 };
 
 const READERS: Readonly<Record<string, readonly [keyof JobSearch, Read]>> = {
@@ -167,30 +170,14 @@ function containing(path: readonly string[], value: string): string[] {
 
 function ownOf(column: OwnColumn, value: string, problems: string[]): OwnWanted[] {
   const { key, values } = column;
+  const meant = value === 'null' ? null : readValue(values, value);
   try {
-    const meant =
-      value === 'null'
-        ? null
-        : values === 'number'
-          ? finite(value)
-          : values === 'bigint'
-            ? BigInt(value)
-            : values === 'boolean'
-              ? value === 'true'
-              : values === 'date'
-                ? new Date(value)
-                : value;
-    return ownWanted([column], { [key]: meant });
+    if (meant !== undefined) return ownWanted([column], { [key]: meant });
   } catch {
-    problems.push(`“${value}” is not a valid value of ${key}:`);
-    return [];
+    // As of a customType, whose own code reads the value.
   }
-}
-
-function finite(value: string): number {
-  const number = Number(value);
-  if (!Number.isFinite(number)) throw new RangeError('not a number');
-  return number;
+  problems.push(`“${value}” is not a valid value of ${key}:, which takes ${TAKEN[values]}`);
+  return [];
 }
 
 function unquoted(text: string): string {

@@ -21,7 +21,7 @@ export interface NoSchedules
 export interface NoLimits
   extends Without<
     'set' | 'list' | 'groups' | 'unblock',
-    'first write createQueue({ limits: limitsIn(control) })'
+    'first write createQueue({ limits: limitsIn(control, { … }) })'
   > {}
 
 /** `queue.workflows` of a queue that was made without: at run time `undefined`. */

@@ -1,4 +1,5 @@
 import { checkDurationMs, checkObject, MAX_TIMER_MS } from '../../core/job/limits.ts';
+import { shown } from '../../core/job/shown.ts';
 import type { OwnColumns } from '../../core/schema/own-columns.ts';
 import { checkExecutor, type Database } from '../../core/sql/executor.ts';
 import { type DrainResult, drainBy } from '../../core/worker/drain.ts';
@@ -21,6 +22,11 @@ export interface DrainOptions<
    * get a second to return; leave that much, and a little for the writing, before the platform's own limit.
    */
   deadlineMs: number;
+  /**
+   * Ends it before the deadline, in the same way: for a platform, or a terminal, that says when to stop.
+   * @default only the deadline ends it
+   */
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -43,10 +49,13 @@ export async function drain<
   options: DrainOptions<NoInfer<TDb>, TOwn, THandled, TKind> & EveryKind<THandled, TKind>,
 ): Promise<DrainResult> {
   checkExecutor('drain', db);
-  const { deadlineMs, ...workerOptions } = checkObject('drain: options', options);
+  const { deadlineMs, signal, ...workerOptions } = checkObject('drain: options', options);
   checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError(`drain: signal must be an AbortSignal, got ${shown(signal)}`);
+  }
   // As in createWorker: that the handlers fit was checked at the call.
   const settings = { ...workerOptions, shutdownTimeoutMs: 0 } as unknown as WorkerOptions<Database>;
   const worker = new Worker(db, settings, { untilEmpty: true, additions });
-  return await drainBy(worker, deadlineMs);
+  return await drainBy(worker, { deadlineMs, signal });
 }

@@ -25,6 +25,20 @@ export interface OtelStepsOptions {
   meter?: Meter | undefined;
 }
 
+/**
+ * What makes names of steps many: UUIDs, hexadecimal ids, other long ids, and numbers. A number ends where
+ * its digits end, so that `turn-2-charge` and `turn-2-ship` are two names.
+ */
+const IDS = new RegExp(
+  [
+    '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}',
+    '(?<![0-9a-z])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9a-z])',
+    '(?<![0-9a-z])(?=[a-z]*[0-9])[0-9a-z]{16,}(?![0-9a-z])',
+    '[0-9]+',
+  ].join('|'),
+  'gi',
+);
+
 const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true, meter: true });
 
 /**
@@ -39,7 +53,8 @@ const OPTIONS = namesOf<OtelStepsOptions>({ tracer: true, meter: true });
  * });
  * ```
  *
- * Names of spans must be few, so each run of digits in a step's name is `#` there; the attribute
+ * Names of spans must be few, so each run of digits in a step's name is `#` there. So is each id: a UUID, 8
+ * or more hexadecimal digits, and 16 or more letters and digits, with at least one digit. The attribute
  * `drizzle_queue.step.name` has the whole name. Metrics have no names of steps.
  * Nothing is said of outputs and of the values of signals.
  *
@@ -58,7 +73,7 @@ export function otelSteps(options: OtelStepsOptions = {}): StepObserver {
     begin: (step) => {
       const { job, name, kind, attempt, signal } = step;
       const startMs = performance.now();
-      const span = tracer.startSpan(`step ${name.replaceAll(/\d[\w-]*/g, '#')}`, {
+      const span = tracer.startSpan(`step ${name.replaceAll(IDS, '#')}`, {
         attributes: {
           ...SYSTEM,
           [DESTINATION]: job.queue,

@@ -11,7 +11,7 @@ import {
   queryRows,
 } from '../../internal.ts';
 
-/** A length of time: the sum of its parts, above 0 and at most a century. */
+/** A length of time: the sum of its parts, 0 to a century; `travel` takes no 0. */
 export interface TimeSpan {
   days?: number | undefined;
   hours?: number | undefined;

@@ -32,6 +32,8 @@ export async function readRates(
 /** Adds up what was reported of some minutes, by kind and by step. */
 export function ratesIn(steps: readonly SummedMetrics[], minutes: number): QueueRates {
   const stepMinutes = isHourly(minutes) ? 60 : 1;
+  // Without a step there is nothing to divide.
+  const covered = Math.round(steps[0]?.coveredMinutes ?? minutes);
   const sums = new Map<string, Sum>();
   const totals = new Map<number, Sum>();
   for (const step of steps) {
@@ -43,9 +45,9 @@ export function ratesIn(steps: readonly SummedMetrics[], minutes: number): Queue
     totals.set(step.at.getTime(), total);
     total.add(step);
   }
-  const kinds = [...sums.values()].map((sum) => sum.over(minutes));
+  const kinds = [...sums.values()].map((sum) => sum.over(covered));
   return {
-    minutes,
+    minutes: covered,
     kinds: kinds.sort((a, b) => compare(a.queue, b.queue) || compare(a.kind, b.kind)),
     stepMs: stepMinutes * 60_000,
     timeline: steps.map((step) => {

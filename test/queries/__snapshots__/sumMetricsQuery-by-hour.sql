@@ -1,8 +1,8 @@
     with part as materialized (
       select (floor(date_part('epoch', m.at) / 3600) * 3600)::int8 as step, m.*
       from "queue_metrics" as m
-      where (m.minutes = 60 and m.at >= statement_timestamp() - $1::float8 * interval '1 minute')
-        or (m.minutes = 1 and m.at >= statement_timestamp() - $2::float8 * interval '1 minute' and m.at >= to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0), 0)))
+      where (m.minutes = 60 and m.at >= to_timestamp(floor(date_part('epoch', statement_timestamp() - $1::float8 * interval '1 minute') / 3600) * 3600))
+        or (m.minutes = 1 and m.at >= to_timestamp(floor(date_part('epoch', statement_timestamp() - $2::float8 * interval '1 minute') / 3600) * 3600) and m.at >= to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0), 0)))
     ),
     total as materialized (
       select p.step, p.queue, p.kind, sum(p.wait_ms) as wait_ms, sum(p.run_ms) as run_ms, sum(p.completed) as completed, sum(p.retried) as retried, sum(p.discarded) as discarded, sum(p.cancelled) as cancelled, sum(p.snoozed) as snoozed, sum(p.interrupted) as interrupted, sum(p.lost) as lost
@@ -33,7 +33,8 @@
       left join binned_run as r on r.step = t.step and r.queue = t.queue and r.kind = t.kind
     )
     select s.step::float8, s.queue, s.kind, s.wait, s.run, s.wait_ms::float8, s.run_ms::float8,
-      s.completed::float8, s.retried::float8, s.discarded::float8, s.cancelled::float8, s.snoozed::float8, s.interrupted::float8, s.lost::float8
+      s.completed::float8, s.retried::float8, s.discarded::float8, s.cancelled::float8, s.snoozed::float8, s.interrupted::float8, s.lost::float8, (date_part('epoch', statement_timestamp()) - floor(date_part('epoch', statement_timestamp() - $3::float8 * interval '1 minute') / 3600) * 3600) / 60 as covered_minutes
     from summed as s order by s.step, s.queue, s.kind
 -- $1 = 1440
 -- $2 = 1440
+-- $3 = 1440

@@ -11,12 +11,25 @@ const SAID_BY: Readonly<Partial<Record<Finding['code'], Vital['code']>>> = {
 /**
  * The findings whose cause no vital tells, for a reader of both. A vital that is well or unknown tells
  * nothing, so what a check has found beside it stays. So does what it has found of another queue or kind:
- * a check also looks at schedules that have no due job yet.
+ * a check also looks at schedules that have no due job yet. And so do the silent workers
+ * that the vital does not name.
  */
 export function notInVitals(findings: readonly Finding[], vitals: readonly Vital[]): Finding[] {
   const telling = vitals.filter(({ severity }) => severity === 'warning' || severity === 'error');
   return findings.filter(
-    ({ code, queue, kind }) =>
-      !telling.some((vital) => vital.code === SAID_BY[code] && vital.queue === queue && vital.kind === kind),
+    ({ code, queue, kind, message }) =>
+      !telling.some(
+        (vital) =>
+          vital.code === SAID_BY[code] &&
+          vital.queue === queue &&
+          vital.kind === kind &&
+          (code !== 'worker-silent' || namesWorker(vital, message)),
+      ),
   );
+}
+
+/** The vital counts the silent workers, and names the one that has been silent for the longest. */
+function namesWorker(vital: Vital, finding: string): boolean {
+  const [, worker] = /^The worker ('.*') was last seen /s.exec(finding) ?? [];
+  return worker !== undefined && vital.message.includes(`${worker} `);
 }

@@ -2,7 +2,8 @@
 export interface StatsOptions {
   /**
    * Over how many of the last minutes rates, percentiles and the timeline go, 1–43,200. Up to 120 they come
-   * minute by minute, beyond that hour by hour. Needs `createQueue({ metrics })`.
+   * minute by minute, beyond that hour by hour, from the beginning of the hour in which they begin. Needs
+   * `createQueue({ metrics })`.
    * @default 15
    */
   minutes?: number | undefined;
@@ -110,7 +111,10 @@ export type TotalPoint = Omit<TimelinePoint, 'queue' | 'kind'>;
 
 /** What workers have reported in the last minutes. */
 export interface QueueRates {
-  /** The time that it covers, up to the time of the counting. Workers report once a minute. */
+  /**
+   * The time that it covers, up to the time of the counting: as many minutes as were asked for, or by hour up
+   * to 60 more. Workers report once a minute.
+   */
   readonly minutes: number;
   /** By queue and kind. */
   readonly kinds: readonly KindRates[];

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { durationMs, integer, jsonValue, parsedJson, text, time } from '../arguments.ts';
+import { durationMs, integer, jsonValue, laterTime, parsedJson, text } from '../arguments.ts';
 import { configOf, definitionsOf } from '../configured.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
@@ -27,7 +27,7 @@ export function addEnqueue(program: Command, end: (code: ExitCode) => void): voi
     .argument('[payload]', 'the payload as JSON, or - to read it from stdin')
     .option('--key <key>', 'a unique key; refused while a live job has it', text)
     .option('--delay <duration>', 'when the job is due: after 90s, 15min, 2h or 3d', durationMs)
-    .option('--run-at <time>', 'when the job is due: a time', time)
+    .option('--run-at <time>', 'when the job is due: a time in ISO 8601', laterTime)
     .option('--priority <priority>', 'the priority, 0 to 9; smaller runs first', integer(0, 9))
     .option('--max-attempts <attempts>', 'the number of attempts', integer(1, 10_000))
     .option('-q, --queue <queue>', 'the queue, instead of the one in the definition', text)

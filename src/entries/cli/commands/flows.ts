@@ -5,6 +5,7 @@ import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { Project } from '../project/open-project.ts';
+import { ShownValues } from '../shown-values.ts';
 import { duration, fromNow } from '../terminal/duration.ts';
 import type { Cell, Style } from '../terminal/output.ts';
 import { inLine } from '../terminal/printable.ts';
@@ -43,7 +44,9 @@ async function list({ project, flags, output }: Context<Flags>): Answer {
   const workflows = workflowsOf(project);
   const { flows, nextCursor, truncated } = await workflows.flows(project.db, { state, limit, cursor });
   if (output.json) {
-    await output.document({ flows, nextCursor: nextCursor ?? null, truncated });
+    const values = new ShownValues(project);
+    const shown = flows.map((flow) => values.flow(flow));
+    await output.document({ flows: shown, nextCursor: nextCursor ?? null, truncated });
     return undefined;
   }
   const now = Date.now();
@@ -83,9 +86,10 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
   const id = idOf(given, 'flow');
   const graph = await workflowsOf(project).flowGraph(project.db, id);
   if (graph === undefined) throw noFlow(id);
+  const values = new ShownValues(project);
   if (output.json) {
     const groups = graph.groups.map(({ batchId: _, afterBatches: __, ...group }) => group);
-    await output.document({ flow: { ...graph, groups } });
+    await output.document({ flow: values.flow({ ...graph, groups }) });
     return undefined;
   }
   const { total, pending, failed, cancelReason, createdAt, endedAt, groups, isWhole } = graph;
@@ -95,7 +99,10 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
   await output.line(counts, failed > 0 ? 'red' : pending > 0 ? 'cyan' : 'green');
   await output.line(`  enqueued ${fromNow(createdAt, now)}`);
   if (endedAt !== null) await output.line(`  took ${duration(endedAt.getTime() - createdAt.getTime())}`);
-  if (cancelReason !== null) await output.line(inLine(`  cancelled: ${cancelReason}`));
+  if (cancelReason !== null) {
+    const why = values.text(undefined, 'error', cancelReason);
+    await output.line(inLine(`  cancelled: ${why}`));
+  }
   const names = new Map(groups.map((group) => [group.key, nameOf(group)]));
   for (const group of groups) {
     await output.write(`  ${output.styled(inLine(nameOf(group)), 'bold')}: `);

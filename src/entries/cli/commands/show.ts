@@ -35,7 +35,8 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
   if (output.json) {
     const steps = found.steps?.map((step) => values.step(job, step)) ?? null;
     const { mailboxes, flow } = found;
-    await output.document({ job: values.document(job), steps, mailboxes, flow });
+    const shownFlow = flow && values.flow(flow);
+    await output.document({ job: values.document(job), steps, mailboxes, flow: shownFlow });
   } else await print(output, job, found, values);
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Database, DrainResult, Logger } from '../../../index.ts';
 import type { QueueConfig } from '../../config/define-config.ts';
@@ -5,10 +6,12 @@ import type { Shard, ShardSettings } from '../../shards/index.ts';
 import { integer, several, workMs } from '../arguments.ts';
 import { outliveReaders } from '../broken-pipe.ts';
 import { configOf, definitionsOf, handlersOf } from '../configured.ts';
-import { type Answer, type Context, call, inProject } from '../context.ts';
+import { type Answer, type CommonFlags, type Context, call, inProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure, misused } from '../failure.ts';
+import { untilInterrupted } from '../interruption.ts';
 import { nearest } from '../nearest.ts';
+import { findConfig } from '../project/find-upwards.ts';
 import type { Project } from '../project/open-project.ts';
 import { isWatched, restartOnChange, stopWithParent } from '../restart-on-change.ts';
 import { sentenceOf } from '../sentence-of.ts';
@@ -36,9 +39,19 @@ export function addWork(program: Command, end: (code: ExitCode) => void): void {
   call<Flags>(
     command,
     async (called) =>
-      called.flags.watch === true ? await restartOnChange() : await inProject(called, work, { all: true }),
+      // The child has the same arguments: it tells by its environment that it is not the one to watch.
+      called.flags.watch === true && !isWatched()
+        ? await restartOnChange(foldersOf(called.flags))
+        : await inProject(called, work, { all: true }),
     end,
   );
+}
+
+/** Where an app's files are: here, and below its config, which may be in a folder above or elsewhere. */
+function foldersOf({ config }: CommonFlags): string[] {
+  const cwd = process.cwd();
+  const path = config === undefined ? findConfig('queue', cwd) : resolve(config);
+  return path === undefined ? [cwd] : [cwd, dirname(path)];
 }
 
 async function work({ project, flags, output }: Context<Flags>): Answer {
@@ -52,19 +65,32 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   outliveReaders();
   if (flags.drain !== undefined) {
     const deadlineMs = flags.drain === true ? DRAIN_MS : flags.drain;
+    const { signal, forget } = untilInterrupted();
+    const parentGone = new AbortController();
+    const forgetParent = stopWithParent(() => parentGone.abort());
+    const ended = AbortSignal.any([signal, parentGone.signal]);
     const drainOf = async (place: Shard, name?: string) => {
       const { shutdownTimeoutMs: _, listen: __, ...rest } = settings(name);
-      return await drain(place.db, { ...rest, queue: place.queue, handlers, deadlineMs });
+      return await drain(place.db, { ...rest, queue: place.queue, handlers, deadlineMs, signal: ended });
     };
-    return await tell(
-      output,
-      shards === undefined ? await drainOf({ db, queue }) : await drainAll(shards, drainOf),
-    );
+    try {
+      const result = shards === undefined ? await drainOf({ db, queue }) : await drainAll(shards, drainOf);
+      await tell(output, result);
+      if (result.empty) return 0;
+      return signal.aborted ? 130 : 1;
+    } finally {
+      forgetParent();
+      forget();
+    }
   }
+  const forShard = (name: string) => ({
+    ...(isWatched() && { log: forDevelopment(`${name}: `) }),
+    ...settings(name),
+  });
   const worker =
     shards === undefined
-      ? createWorker(db, { ...(isWatched() && { log: forDevelopment }), ...settings(), queue, handlers })
-      : (await load.shards()).createWorkers(shards, { handlers, each: settings });
+      ? createWorker(db, { ...(isWatched() && { log: forDevelopment() }), ...settings(), queue, handlers })
+      : (await load.shards()).createWorkers(shards, { handlers, each: forShard });
   const forget = stopWithParent(() => void worker.stop());
   try {
     await worker.run();
@@ -74,24 +100,28 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   return undefined;
 }
 
-const say = (_: object, message: string) => complain(`drizzle-queue: ${message}`);
+/**
+ * Also says that an attempt has failed: who writes a handler would otherwise wait for its last one.
+ *
+ * @param whose what each line begins with, such as the name of a shard
+ */
+function forDevelopment(whose = ''): Logger {
+  const say = (_: object, message: string) => complain(`${whose}drizzle-queue: ${message}`);
+  return {
+    debug: () => {},
+    info: say,
+    warn: say,
+    error: say,
+    isLevelEnabled: (level) => level !== 'debug',
+  };
+}
 
-/** Also says that an attempt has failed: who writes a handler would otherwise wait for its last one. */
-const forDevelopment: Logger = {
-  debug: () => {},
-  info: say,
-  warn: say,
-  error: say,
-  isLevelEnabled: (level) => level !== 'debug',
-};
-
-async function tell(output: Output, result: DrainResult): Answer {
+async function tell(output: Output, result: DrainResult): Promise<void> {
   if (output.json) await output.document({ ...result });
   else
     await output.line(
       `${result.completed} completed, ${result.failed} failed, ${result.discarded} discarded`,
     );
-  return result.empty ? 0 : 1;
 }
 
 /** All databases at the same time; one that fails is told of, and the others are drained. */
@@ -146,8 +176,10 @@ async function hasJobs({ db, queue, shards }: Project, name: string): Promise<bo
 function settingsOf(config: QueueConfig, flags: Flags): (shard?: string) => ShardSettings<Database> {
   return (shard) => {
     if (config.shards === undefined) return { ...config.worker, ...narrowed(config.worker, flags) };
-    const { each, ...shared } = config.worker ?? {};
-    const own = { ...shared, ...(shard !== undefined && each?.(shard)) };
+    const { each, name, ...shared } = config.worker ?? {};
+    // As createWorkers names them: metrics tell workers apart by their names.
+    const named = name === undefined ? {} : { name: shard === undefined ? name : `${name}/${shard}` };
+    const own = { ...shared, ...named, ...(shard !== undefined && each?.(shard)) };
     return { ...own, ...narrowed(own, flags) };
   };
 }
@@ -156,15 +188,14 @@ function narrowed(
   worker: Pick<ShardSettings<Database>, 'queues'> | undefined,
   { queue: names, concurrency }: Flags,
 ) {
+  // A queue of the config may have a concurrency of its own, before which the option goes.
+  const own = concurrency === undefined ? {} : { concurrency };
+  const configured = concurrency === undefined ? undefined : worker?.queues && Object.keys(worker.queues);
+  const served = names ?? configured;
   return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(names !== undefined && {
-      queues: Object.fromEntries(
-        names.map((name) => [
-          name,
-          { ...worker?.queues?.[name], ...(concurrency !== undefined && { concurrency }) },
-        ]),
-      ),
+    ...own,
+    ...(served !== undefined && {
+      queues: Object.fromEntries(served.map((name) => [name, { ...worker?.queues?.[name], ...own }])),
     }),
   };
 }

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Failure } from '../failure.ts';
+import { complain } from '../terminal/complain.ts';
 import type { Credentials } from './connect.ts';
 import { defaultOf, type Exports, loadModule } from './load-module.ts';
 
@@ -39,8 +40,24 @@ function credentialsOf(given: unknown): Credentials {
 
 /** The files that a path means from the first folder from where it means some. */
 function filesFrom(folders: readonly string[], given: string): string[] {
-  return folders.map((folder) => filesOf(folder, given)).find((files) => files.length > 0) ?? [];
+  const found = folders.map((folder) => filesOf(folder, given)).find((files) => files.length > 0);
+  if (found === undefined && PATTERN.test(given) && globSync() === undefined) {
+    complain(
+      `The pattern '${given}' in the schema of drizzle.config is not followed: that needs Node.js 22. ` +
+        'Name its files or their folder, or update Node.js; tables of other names are not found without',
+    );
+  }
+  return found ?? [];
 }
+
+/** From Node.js 22 on. */
+function globSync(): ((pattern: string, options: { readonly cwd: string }) => string[]) | undefined {
+  const found: unknown = Reflect.get(fs, 'globSync');
+  // As Node.js documents it.
+  return typeof found === 'function' ? (found as ReturnType<typeof globSync>) : undefined;
+}
+
+const PATTERN = /[*?[{]/;
 
 const SOURCE = /(?<!\.d)\.[cm]?[jt]s$/;
 
@@ -54,9 +71,6 @@ function filesOf(folder: string, given: string): string[] {
       .filter((name) => SOURCE.test(name))
       .map((name) => join(path, name));
   }
-  // From Node.js 22 on; before that a pattern is not followed, and the queue has its usual tables.
-  const glob: unknown = Reflect.get(fs, 'globSync');
-  if (typeof glob !== 'function') return [];
-  const names: string[] = Reflect.apply(glob, fs, [given, { cwd: folder }]);
+  const names = globSync()?.(given, { cwd: folder }) ?? [];
   return names.map((name) => resolve(folder, name)).filter((file) => SOURCE.test(file));
 }

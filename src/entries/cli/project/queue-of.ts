@@ -1,14 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
-import {
-  createQueue,
-  type Database,
-  limitsIn,
-  type Queue,
-  schedulesIn,
-  workflowsIn,
-} from '../../../index.ts';
-import { strangersAmong } from '../../../internal.ts';
+import { createQueue, type Database, type Queue, schedulesIn, workflowsIn } from '../../../index.ts';
+import { strangersAmong, undeclaredLimits } from '../../../internal.ts';
 import type { FoundTables } from './exported-tables.ts';
 
 /**
@@ -28,7 +21,7 @@ export async function queueOf(db: Database, tables: FoundTables): Promise<Queue>
   return createQueue({
     tables: { queueJobs, queueResults, queueWorkers, queuePauses },
     ...(has({ queueSchedules }) && { schedules: schedulesIn(queueSchedules) }),
-    ...(has(limits) && { limits: limitsIn(limits, {}) }),
+    ...(has(limits) && { limits: undeclaredLimits(limits) }),
     ...(has({ queueKeys }) && { keys: queueKeys }),
     ...(has({ queueMetrics }) && { metrics: queueMetrics }),
     ...(has(ofWorkflows) && { workflows: workflowsIn(ofWorkflows) }),

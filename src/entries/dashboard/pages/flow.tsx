@@ -10,7 +10,8 @@ import { FlowState } from '../parts/flow-state.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';
 import { Page, SlowPage } from '../parts/layout.tsx';
 import { Ago } from '../parts/moment.tsx';
-import { Foreign, visible } from '../parts/text.tsx';
+import { Shown } from '../parts/shown.tsx';
+import { visible } from '../parts/text.tsx';
 import { LOOK_MS, scopeName, type Visit } from '../visit.ts';
 
 const LISTED = 50;
@@ -97,7 +98,9 @@ function Flow({ visit, seen, at, state }: FlowProps) {
         </dl>
         {cancelReason === null || pending === 0 ? null : (
           <p class="note">
-            Its jobs are being ended: <Foreign text={cancelReason} />
+            {visit.granted.whole ? 'Its jobs are being ended: ' : 'Its jobs are being ended.'}
+            {/* It is about jobs beyond a scope, too. */}
+            {visit.granted.whole ? <Shown visit={visit} field="error" text={cancelReason} /> : null}
           </p>
         )}
       </Card>

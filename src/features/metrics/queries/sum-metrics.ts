@@ -16,10 +16,13 @@ export interface SummedMetrics extends Readonly<Record<Counted, number>> {
   readonly runMs: number;
   readonly wait: Bins;
   readonly run: Bins;
+  /** By hour: how many minutes all steps together cover, up to the statement. */
+  readonly coveredMinutes?: number;
 }
 
 /**
- * What workers did in the last `minutes`, by minute, or with `hourly` by hour, by queue and kind.
+ * What workers did in the last `minutes`, by minute, or with `hourly` by hour, by queue and kind. An hour
+ * that has been added up can only be had whole, so by hour it begins with the whole hour that they begin in.
  *
  * **Under concurrency.** A plain read of one snapshot. An hour comes from its folded rows or from its
  * reports, never from both: one statement folds it.
@@ -47,12 +50,18 @@ export async function sumMetrics(
     // Only workers write the two, in this shape.
     wait: row.wait as Bins,
     run: row.run as Bins,
+    ...(hourly && { coveredMinutes: Number(row.covered_minutes) }),
   }));
 }
 
 export function sumMetricsQuery({ metrics }: KnownMetrics, minutes: number, hourly: boolean): SQL {
   const seconds = sql.raw(hourly ? '3600' : '60');
-  const since = sql`statement_timestamp() - ${minutes}::float8 * interval '1 minute'`;
+  const minutesAgo = sql`statement_timestamp() - ${minutes}::float8 * interval '1 minute'`;
+  const hour = sql`floor(date_part('epoch', ${minutesAgo}) / 3600) * 3600`;
+  const since = hourly ? sql`to_timestamp(${hour})` : minutesAgo;
+  const covered = hourly
+    ? sql`, (date_part('epoch', statement_timestamp()) - ${hour}) / 60 as covered_minutes`
+    : sql``;
   const rows = hourly
     ? sql`(m.minutes = 60 and m.at >= ${since})
         or (m.minutes = 1 and m.at >= ${since} and m.at >= to_timestamp(${folded(metrics)}))`
@@ -65,6 +74,6 @@ export function sumMetricsQuery({ metrics }: KnownMetrics, minutes: number, hour
     ),
     ${summedMetrics()}
     select s.step::float8, s.queue, s.kind, s.wait, s.run, s.wait_ms::float8, s.run_ms::float8,
-      ${sql.raw(COUNTERS.map((name) => `s.${name}::float8`).join(', '))}
+      ${sql.raw(COUNTERS.map((name) => `s.${name}::float8`).join(', '))}${covered}
     from summed as s order by s.step, s.queue, s.kind`;
 }

@@ -1,0 +1,42 @@
+import type { OwnColumn } from '../../internal.ts';
+
+const DATE = /^\d{4}-\d\d-\d\d/;
+
+/** A time in ISO 8601. `Date.parse` takes more: of it, `2` is a day in February 2001. */
+export function isoTime(text: string): Date | undefined {
+  const date = new Date(text);
+  return DATE.test(text) && !Number.isNaN(date.getTime()) ? date : undefined;
+}
+
+/** The value of an own column that a text says; `undefined` for a text that says none. */
+export function readValue(values: OwnColumn['values'], text: string): unknown {
+  switch (values) {
+    case 'number':
+      return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined;
+    case 'bigint':
+      return /^-?\d+$/.test(text) ? BigInt(text) : undefined;
+    case 'boolean':
+      return text === 'true' || text === 'false' ? text === 'true' : undefined;
+    case 'date':
+      return isoTime(text);
+    case 'json':
+      try {
+        return JSON.parse(text);
+      } catch {
+        return undefined;
+      }
+    default:
+      return text;
+  }
+}
+
+/** What {@link readValue} takes, for a message. */
+export const TAKEN: Readonly<Record<OwnColumn['values'], string>> = {
+  number: 'a number',
+  bigint: 'a whole number',
+  boolean: 'true or false',
+  date: 'a time such as 2026-11-20T10:00:00Z',
+  json: 'JSON',
+  text: 'a text',
+  custom: 'a text',
+};

@@ -1,0 +1,75 @@
+import { bigint, boolean, integer, jsonb, text, timestamp } from 'drizzle-orm/pg-core';
+import { createQueueTables } from 'drizzle-queue/schema';
+import { describe, expect, test } from 'vitest';
+import { filterOf } from '../../src/entries/filter/filter.ts';
+import { ownColumnsOf } from '../../src/internal.ts';
+
+const { queueJobs } = createQueueTables({
+  columns: {
+    tenantId: integer('tenant_id'),
+    large: bigint('large', { mode: 'bigint' }),
+    isTest: boolean('is_test').notNull(),
+    due: timestamp('due', { withTimezone: true }),
+    tags: jsonb('tags'),
+    region: text('region'),
+  },
+});
+const read = (filter: string) => filterOf(filter, ownColumnsOf(queueJobs), () => true);
+/** The text by which a job is found, by column. */
+const wanted = (filter: string) => {
+  const { search, problems } = read(filter);
+  return { problems, own: (search.own ?? []).map(({ column, text }) => [column.key, text]) };
+};
+
+describe('a value of an own column', () => {
+  test.each([
+    ['tenantId:7', ['tenantId', '7']],
+    ['large:9007199254740993', ['large', '9007199254740993']],
+    ['isTest:true', ['isTest', 'true']],
+    ['isTest:false', ['isTest', 'false']],
+    ['due:2026-11-20', ['due', '2026-11-20T00:00:00.000Z']],
+    ['tags:["a"]', ['tags', '["a"]']],
+    ['region:eu', ['region', 'eu']],
+    ['region:""', ['region', '']],
+    ['tenantId:null', ['tenantId', null]],
+  ])('%s', (filter, expected) => {
+    expect(wanted(filter)).toEqual({ problems: [], own: [expected] });
+  });
+
+  test.each([
+    ['isTest:yes', '“yes” is not a valid value of isTest:, which takes true or false'],
+    ['isTest:""', '“” is not a valid value of isTest:, which takes true or false'],
+    ['tenantId:""', '“” is not a valid value of tenantId:, which takes a number'],
+    ['tenantId:x', '“x” is not a valid value of tenantId:, which takes a number'],
+    ['large:""', '“” is not a valid value of large:, which takes a whole number'],
+    ['large:0x1', '“0x1” is not a valid value of large:, which takes a whole number'],
+    ['due:2', '“2” is not a valid value of due:, which takes a time such as 2026-11-20T10:00:00Z'],
+    ['tags:a', '“a” is not a valid value of tags:, which takes JSON'],
+  ])('%s finds nothing, and says what is taken', (filter, problem) => {
+    expect(wanted(filter)).toEqual({ problems: [problem], own: [] });
+  });
+});
+
+describe('a time', () => {
+  test.each([
+    ['2026-11-20', '2026-11-20T00:00:00.000Z'],
+    ['2026-11-20T10:00:00+02:00', '2026-11-20T08:00:00.000Z'],
+  ])('%s', (time, expected) => {
+    const { search, problems } = read(`after:${time}`);
+    expect({ problems, at: search.createdAfter?.toISOString() }).toEqual({ problems: [], at: expected });
+  });
+
+  test('how long ago', () => {
+    const at = read('before:2h').search.createdBefore?.getTime() ?? Number.NaN;
+    expect(Math.abs(Date.now() - 2 * 3_600_000 - at)).toBeLessThan(60_000);
+  });
+
+  test.each(['2', '20', 'monday', '11/20/2026', '""', '2026-13-01'])('is not %s', (time) => {
+    const { problems, search } = read(`before:${time}`);
+    expect(problems).toEqual([
+      `“${time.replaceAll('"', '')}” is not a valid value of before:, ` +
+        'which takes a time such as 2026-11-20T10:00:00Z, or how long ago, such as 2h',
+    ]);
+    expect(search.createdBefore).toBeUndefined();
+  });
+});
