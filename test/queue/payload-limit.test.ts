@@ -31,8 +31,8 @@ describe('maxPayloadBytes', () => {
     ]) {
       await expect(refused).rejects.toBeInstanceOf(InvalidPayloadError);
       await expect(refused).rejects.toThrow(
-        "The payload of 'anything' is invalid: 1048577 bytes of JSON are more than the 1048576 that the queue's maxPayloadBytes allows; " +
-          'store it elsewhere and enqueue a reference to it, or raise the limit: createQueue({ maxPayloadBytes })',
+        "The payload of 'anything' is invalid: 1048577 bytes of JSON are more than the 1048576 of createQueue({ maxPayloadBytes }); " +
+          'store it elsewhere and enqueue a reference, or raise that limit',
       );
       await expect(refused).rejects.toMatchObject({ kind: 'anything', issues: [{ path: '' }] });
     }

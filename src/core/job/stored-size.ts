@@ -13,7 +13,7 @@ export function checkStoredSize(kind: string, path: string, json: string, maxByt
   const bytes = utf8Bytes(json);
   if (bytes <= maxBytes) return;
   const message =
-    `${bytes} bytes of JSON are more than the ${maxBytes} that the queue's maxPayloadBytes allows; ` +
-    'store it elsewhere and enqueue a reference to it, or raise the limit: createQueue({ maxPayloadBytes })';
+    `${bytes} bytes of JSON are more than the ${maxBytes} of createQueue({ maxPayloadBytes }); ` +
+    'store it elsewhere and enqueue a reference, or raise that limit';
   throw new InvalidPayloadError(kind, [{ message, path }]);
 }
