@@ -97,6 +97,7 @@ import { lockFlowQuery } from '../../src/features/batches/queries/lock-flow.ts';
 import { openBatchesQuery } from '../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../src/features/batches/queries/park-waiters.ts';
 import { reopenBatchesQuery } from '../../src/features/batches/queries/reopen-batches.ts';
+import { reopenReturnedQuery } from '../../src/features/batches/queries/reopen-returned.ts';
 import { spareMembersQuery } from '../../src/features/batches/queries/spare-members.ts';
 import { tallyMissingQuery } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatchesQuery } from '../../src/features/batches/queries/wait-for-batches.ts';
@@ -1166,6 +1167,7 @@ const flowStatements = {
   spareMembersQuery: spareMembersQuery(all, { queue: 'q', ids }),
   parkWaitersQuery: parkWaitersQuery(all, { flowId: 1, redriven: ids, hasBegun: hasBegun(all) }),
   reopenBatchesQuery: reopenBatchesQuery(all, 1),
+  reopenReturnedQuery: reopenReturnedQuery(all, holder, { id: 1, fence: 1, batchIds: ids }, 'briefly'),
   waitForBatchesQuery: waitForBatchesQuery(
     all,
     holder,

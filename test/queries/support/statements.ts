@@ -140,6 +140,7 @@ import { lockFlowQuery } from '../../../src/features/batches/queries/lock-flow.t
 import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../../src/features/batches/queries/park-waiters.ts';
 import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen-batches.ts';
+import { reopenReturnedQuery } from '../../../src/features/batches/queries/reopen-returned.ts';
 import { sealBatchQuery } from '../../../src/features/batches/queries/seal-batch.ts';
 import { spareMembersQuery } from '../../../src/features/batches/queries/spare-members.ts';
 import { tallyMissingQuery } from '../../../src/features/batches/queries/tally-missing.ts';
@@ -560,6 +561,13 @@ export function allStatements(
       hasBegun: hasBegun(workflows),
     }),
     reopenBatchesQuery: reopenBatchesQuery(workflows, id),
+    reopenReturnedQuery: reopenReturnedQuery(workflows, held, wait, 'briefly'),
+    'reopenReturnedQuery, in a transaction': reopenReturnedQuery(
+      workflows,
+      { ...held, workerId: null },
+      wait,
+      'wait',
+    ),
     sealBatchQuery: sealBatchQuery(workflows, id, 3),
     tallyMissingQuery: tallyMissingQuery(workflows, missing),
     waitForBatchesQuery: waitForBatchesQuery(workflows, held, wait, 'briefly'),

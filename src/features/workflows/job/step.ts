@@ -253,6 +253,7 @@ export interface Step<TDb = Database, TOwn = unknown> {
    * meanwhile. The step has the name of the child's, with `: end` behind it.
    *
    * @throws ChildFailedError when the child was discarded or cancelled
+   * @throws NonRetryableError for a child of another job that has not ended: its end would not wake this one
    */
   waitForJob<TJob extends JobDefinition>(child: Child<TJob>): Promise<OutputOf<TJob>>;
 
