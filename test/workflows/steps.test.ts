@@ -497,6 +497,21 @@ describe('a step that fails', () => {
     expect(seen).toEqual(['charge 2 no money', 'charge 2 no money']);
   });
 
+  test('and then succeeds is recorded with the number of its tries', async () => {
+    let tries = 0;
+    await start(async ({ step }) => {
+      await step.run('charge', { attempts: 5 }, () => {
+        if (++tries < 3) throw new Error('busy');
+        return tries;
+      });
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ state: 'completed' });
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([
+      { name: 'charge', attempts: 3, error: null, output: 3 },
+    ]);
+  });
+
   test('within its timeoutMs fails its attempt', async () => {
     const id = await enqueue({ maxAttempts: 1 });
     await start(async ({ step }) => {

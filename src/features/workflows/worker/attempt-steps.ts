@@ -438,16 +438,19 @@ export class AttemptSteps {
       output,
       startMs,
       error,
+      attempts,
     }: {
       readonly name: string;
       readonly kind: StepKind;
       readonly output: unknown;
       readonly startMs: number;
       readonly error?: StepErrorRecord | undefined;
+      /** How often it was tried. @default 1 */
+      readonly attempts?: number | undefined;
     },
     unwanted: readonly number[] = [],
   ): Promise<unknown> {
-    const step = { ...this.toRecord(name, kind, output, startMs), error };
+    const step = { ...this.toRecord(name, kind, output, startMs), error, attempts };
     const recorded =
       unwanted.length === 0
         ? await this.store.record(step, this.#isUndoing)
