@@ -83,6 +83,7 @@ import { findFlowGroupsQuery } from '../../src/features/batches/queries/find-flo
 import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
+import { findLiveMembersQuery } from '../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../src/features/batches/queries/find-tallied.ts';
@@ -1153,6 +1154,7 @@ const flowStatements = {
   openBatchesQuery: openBatchesQuery(all, ids, true),
   cancelBatchesQuery: cancelBatchesQuery(all, ids, 'no'),
   cancelFlowQuery: cancelFlowQuery(all, 1, 'no'),
+  findLiveMembersQuery: findLiveMembersQuery(all, ids),
   findMembersQuery: findMembersQuery(all, ids, 0),
   endMembersQuery: endMembersQuery(all, { queue: 'q', ids, channel }),
   'endMembersQuery, groups': endMembersQuery(grouped('end'), { queue: 'q', ids, channel }),

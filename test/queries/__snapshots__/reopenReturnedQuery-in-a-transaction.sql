@@ -9,13 +9,9 @@
       where exists (select from "queue_jobs" as j where j.queue = $4 and j.id = $5::int8
         and j.worker_id is not distinct from $6::int8 and j.fence = $7::int8)
     ),
-    live as materialized (
-      select j.id, j.batch_id from "queue_jobs" as j
-      where j.batch_id = any(array(select batch_id from own))
-    ),
     locked as materialized (
       select b.id from "queue_batches" as b
-      where b.id = any(array(select distinct batch_id from live)) and b.ended_at is not null
+      where b.id = any(array(select batch_id from own)) and b.ended_at is not null
       order by b.id for no key update of b
     ),
     requested as (
@@ -29,7 +25,7 @@
     tallied as (
       insert into "queue_tallies" (batch_id) select id from locked
     )
-    select l.id from live as l order by l.id
+    select o.batch_id from own as o
 -- $1 = "{42,43}"
 -- $2 = 42
 -- $3 = "mail"

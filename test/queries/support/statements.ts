@@ -126,6 +126,7 @@ import { findFlowGroupsQuery } from '../../../src/features/batches/queries/find-
 import { findFlowOfJobQuery } from '../../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../../src/features/batches/queries/find-group-jobs.ts';
+import { findLiveMembersQuery } from '../../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
@@ -538,6 +539,7 @@ export function allStatements(
     findGroupJobsQuery: findGroupJobsQuery(workflows, group),
     'findGroupJobsQuery, in a state': findGroupJobsQuery(workflows, { ...group, state: 'discarded' }),
     'findGroupJobsQuery, of any kind': findGroupJobsQuery(workflows, { ...group, kind: undefined }),
+    findLiveMembersQuery: findLiveMembersQuery(workflows, [id, id + 1]),
     findMembersQuery: findMembersQuery(workflows, [id], 0),
     findOpenBatchesQuery: findOpenBatchesQuery(workflows, id, 1_000),
     findTalliedQuery: findTalliedQuery(workflows),

@@ -3,6 +3,7 @@ import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, isStillHeld } from '../../../core/sql/fence.ts';
 import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+import { findLiveMembers } from './find-live-members.ts';
 
 /** The batches of a held job that are over, and some of whose members have no result. */
 export interface ReopenReturned extends HeldJob {
@@ -26,19 +27,19 @@ export async function reopenReturned(
   db: Runner,
   tables: TablesOfBatches,
   holder: Holder,
-  returned: ReopenReturned,
+  { batchIds, ...job }: ReopenReturned,
   locks: Exclude<RowLocks, 'skip'>,
 ): Promise<ReadonlySet<number>> {
+  const live = await findLiveMembers(db, tables, batchIds);
+  if (live.length === 0) return new Set();
+  const returned = { ...job, batchIds: [...new Set(live.map(({ batchId }) => batchId))] };
   const query = reopenReturnedQuery(tables, holder, returned, locks);
   const rows = await queryRows(db, tables, query, { entry: BATCHES_ENTRY });
-  return new Set(rows.map(({ id }) => Number(id)));
+  const own = new Set(rows.map(({ batch_id }) => Number(batch_id)));
+  return new Set(live.filter(({ batchId }) => own.has(batchId)).map(({ id }) => id));
 }
 
-/**
- * Waits by their whole key: a job may have thousands of batches.
- *
- * @crossesQueues the members of a batch may be in any queue
- */
+/** Waits by their whole key: a job may have thousands of batches. */
 export function reopenReturnedQuery(
   tables: TablesOfBatches,
   holder: Holder,
@@ -57,13 +58,9 @@ export function reopenReturnedQuery(
       ) as w
       where exists (select from ${queueJobs} as j where ${isStillHeld(holder, { id, fence })})
     ),
-    live as materialized (
-      select j.id, j.batch_id from ${queueJobs} as j
-      where j.batch_id = any(array(select batch_id from own))
-    ),
     locked as materialized (
       select b.id from ${queueBatches} as b${lockPatience(tables, locks)}
-      where b.id = any(array(select distinct batch_id from live)) and b.ended_at is not null
+      where b.id = any(array(select batch_id from own)) and b.ended_at is not null
       order by b.id for no key update of b
     ),
     requested as (
@@ -77,5 +74,5 @@ export function reopenReturnedQuery(
     tallied as (
       insert into ${queueTallies} (batch_id) select id from locked
     )
-    select l.id from live as l order by l.id`;
+    select o.batch_id from own as o`;
 }
