@@ -134,8 +134,8 @@ function isListOfNames(kinds: QueueLimits['kinds']): kinds is readonly string[] 
 }
 
 /**
- * Returns them with the whole milliseconds that the database takes: it refuses a fraction each time that it is
- * asked for starts.
+ * Returns them with the whole milliseconds that the database takes: it refuses a fraction each time that it
+ * is asked for starts.
  *
  * @throws RangeError | TypeError naming the setting that is wrong
  */

@@ -141,8 +141,8 @@ export interface Step<TDb = Database, TOwn = unknown> {
    */
   sleep(name: string, delayMs: number): Promise<void>;
   /**
-   * Waits until a time, by the database's clock. As {@link Step.sleep}; a job whose time is more than 365 days
-   * ahead is run once in these, and waits on.
+   * Waits until a time, by the database's clock. As {@link Step.sleep}; a job whose time is more than 365
+   * days ahead is run once in these, and waits on.
    */
   sleepUntil(name: string, date: Date): Promise<void>;
 
