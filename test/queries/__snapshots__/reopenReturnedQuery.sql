@@ -2,7 +2,7 @@
       select w.batch_id from unnest($1::text::int8[]) as i(id)
       cross join lateral (
         select w.batch_id from "queue_waits" as w
-        where w.batch_id = i.id and w.job_id = $2::int8 and w.queue = $3
+        where w.batch_id = i.id and (w.job_id = $2::int8 and w.queue = $3) is true
           and w.policy in ('parent', 'detached')
         offset 0
       ) as w

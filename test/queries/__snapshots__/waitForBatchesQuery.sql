@@ -1,7 +1,7 @@
     with locked as materialized (
       select b.id, b.ended_at is null as open, b.failed, b.ended_at is null and (
           select w.policy from "queue_waits" as w
-          where w.batch_id = b.id and w.job_id = $1::int8 and w.queue = $2
+          where w.batch_id = b.id and (w.job_id = $1::int8 and w.queue = $2) is true
             and w.policy in ('parent', 'detached')
         ) is null as foreign_one
       from "queue_batches" as b cross join set_config('lock_timeout', $3::text, true) as patience

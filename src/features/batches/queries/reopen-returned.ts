@@ -39,7 +39,7 @@ export async function reopenReturned(
   return new Set(live.filter(({ batchId }) => own.has(batchId)).map(({ id }) => id));
 }
 
-/** Waits by their whole key: a job may have thousands of batches. */
+/** Waits by their batch, as in `waitForBatchesQuery`. */
 export function reopenReturnedQuery(
   tables: TablesOfBatches,
   holder: Holder,
@@ -52,7 +52,7 @@ export function reopenReturnedQuery(
       select w.batch_id from unnest(${arrayText(batchIds)}::text::int8[]) as i(id)
       cross join lateral (
         select w.batch_id from ${queueWaits} as w
-        where w.batch_id = i.id and w.job_id = ${id}::int8 and w.queue = ${holder.queue}
+        where w.batch_id = i.id and (w.job_id = ${id}::int8 and w.queue = ${holder.queue}) is true
           and w.policy in ('parent', 'detached')
         offset 0
       ) as w

@@ -40,7 +40,10 @@ export async function waitForBatches(
   return Number(row.open) > 0;
 }
 
-/** The wait for a batch is read by its whole key: a job may have thousands of batches. */
+/**
+ * Waits are read by their batch, of which few jobs wait: a job may have thousands of batches. `is true` keeps
+ * the planner off the index by jobs, which it would walk once for each batch where it expects few rows.
+ */
 export function waitForBatchesQuery(
   tables: TablesOfBatches,
   holder: Holder,
@@ -54,7 +57,7 @@ export function waitForBatchesQuery(
     with locked as materialized (
       select b.id, b.ended_at is null as open, b.failed, b.ended_at is null and (
           select w.policy from ${queueWaits} as w
-          where w.batch_id = b.id and w.job_id = ${id}::int8 and w.queue = ${holder.queue}
+          where w.batch_id = b.id and (w.job_id = ${id}::int8 and w.queue = ${holder.queue}) is true
             and w.policy in ('parent', 'detached')
         ) is null as foreign_one
       from ${queueBatches} as b${lockPatience(tables, locks)}
