@@ -116,7 +116,7 @@ export { onFirstSignal } from './core/worker/on-first-signal.ts';
 
 export type { StoredValue } from './core/job/stored.ts';
 export { toStoredJson, UnstorableValueError } from './core/job/stored-json.ts';
-export { transitionFor, verdictOn } from './core/job/transition.ts';
+export { type Transition, transitionFor, verdictOn } from './core/job/transition.ts';
 export { outputToStore, payloadToStore } from './core/job/validate.ts';
 export { claimJobs } from './core/queries/claim/claim-jobs.ts';
 export type { ClaimedJob } from './core/sql/claimed-job.ts';

@@ -36,7 +36,8 @@ const fulfilment = handle(fulfil, async ({ payload: { orderId, cents }, step, co
     }
     // Time to change one's mind.
     await step.sleep('cooling off', 50);
-    await step.run('ship', ({ idempotencyKey }) => service('parcel', idempotencyKey));
+    // Bounded: an order that cannot be shipped is taken back, and not left as it is by the last attempt.
+    await step.run('ship', { attempts: 10 }, ({ idempotencyKey }) => service('parcel', idempotencyKey));
     await db.transaction(async (tx) => {
       await tx.update(orders).set({ status: 'shipped' }).where(eq(orders.id, orderId));
       await complete(tx, 'shipped');

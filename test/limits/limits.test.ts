@@ -37,6 +37,34 @@ beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_workers, queue_limits, queue_usage`;
 });
 
+test('a rate in fractions of a millisecond is one in whole ones, and jobs start', async () => {
+  const rate = { limit: 5, perMs: 1_000 / 7 };
+  const byQueue = { thirds: { rate, kinds: { k: { rate } }, groups: { rate } } };
+  const fractional = createQueue({ limits: limitsIn(control, byQueue) });
+  const rounded = { rate: { limit: 5, perMs: 143 } };
+  expect(await fractional.limits.list(database.db, { queue: 'thirds' })).toMatchObject({
+    limits: [
+      { kind: undefined, group: undefined, declared: rounded },
+      { kind: 'k', declared: rounded },
+      { group: '*', declared: rounded },
+    ],
+  });
+  const job = defineJob('k', { queue: 'thirds' });
+  const handlers = [handle(job, async () => {})];
+  const worker = createWorker(database.db, {
+    queue: fractional,
+    handlers,
+    queues: { thirds: {} },
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  const { id } = await fractional.enqueue(database.db, job);
+  expect(await fractional.waitFor(database.db, job, id, { timeoutMs: 60_000 })).toMatchObject({
+    state: 'completed',
+  });
+});
+
 describe('set', () => {
   test('goes before what is declared until it is null again', async () => {
     const name = { queue: 'exports', kind: 'big' } as const;
@@ -52,6 +80,10 @@ describe('set', () => {
     const rated = { queue: 'rated', kind: 'k' } as const;
     expect(await limits.set(database.db, rated, { rate: { limit: 3, perMs: 500 } })).toMatchObject({
       override: { rate: { limit: 3, perMs: 500 } },
+    });
+    // The database takes whole milliseconds alone.
+    expect(await limits.set(database.db, rated, { rate: { limit: 3, perMs: 1_000 / 7 } })).toMatchObject({
+      override: { rate: { limit: 3, perMs: 143 } },
     });
     expect(await limits.set(database.db, rated, null)).toMatchObject({ override: undefined });
     expect(await limits.set(database.db, name, null)).toMatchObject({

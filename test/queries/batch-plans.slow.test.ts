@@ -11,6 +11,7 @@ import { findFlowGroupsQuery } from '../../src/features/batches/queries/find-flo
 import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
+import { findLiveMembersQuery } from '../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { findToldMembersQuery } from '../../src/features/batches/queries/find-told-members.ts';
 import { findUnclaimedQuery } from '../../src/features/batches/queries/find-unclaimed.ts';
@@ -19,6 +20,7 @@ import { foldTalliesQuery } from '../../src/features/batches/queries/fold-tallie
 import { isBlockedQuery } from '../../src/features/batches/queries/is-blocked.ts';
 import { lockFlowQuery } from '../../src/features/batches/queries/lock-flow.ts';
 import { reopenBatchesQuery } from '../../src/features/batches/queries/reopen-batches.ts';
+import { reopenReturnedQuery } from '../../src/features/batches/queries/reopen-returned.ts';
 import { waitForBatchesQuery } from '../../src/features/batches/queries/wait-for-batches.ts';
 import { wakeWaitersQuery } from '../../src/features/batches/queries/wake-waiters.ts';
 import { TalliedEnds } from '../../src/features/batches/sql/tallied-ends.ts';
@@ -110,6 +112,8 @@ const statements: Readonly<Record<string, readonly [SQL, pages: number]>> = {
   'a fold of what there is': [foldTalliesQuery(all, { channel: 'x', locks: 'wait' }), 200 * 60],
   'a fold of one batch': [foldTalliesQuery(all, { ids: [1], channel: 'x', locks: 'wait' }), 250],
   'a wait for two batches': [waitForBatchesQuery(all, holder, wait, 'wait'), 100],
+  'the members of two batches that live': [findLiveMembersQuery(all, [300, 301]), 60],
+  'a wait for one of two batches that is back': [reopenReturnedQuery(all, holder, wait, 'wait'), 100],
   'the count of a batch': [countBatchQuery(all, 300), 60],
   'the ends of two batches': [findEndsQuery(all, [300, 301], undefined), 60],
   'the members that are to end': [findMembersQuery(all, [500], 0), 60],

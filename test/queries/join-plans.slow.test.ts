@@ -83,6 +83,7 @@ import { findFlowGroupsQuery } from '../../src/features/batches/queries/find-flo
 import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
+import { findLiveMembersQuery } from '../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../src/features/batches/queries/find-tallied.ts';
@@ -97,6 +98,7 @@ import { lockFlowQuery } from '../../src/features/batches/queries/lock-flow.ts';
 import { openBatchesQuery } from '../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../src/features/batches/queries/park-waiters.ts';
 import { reopenBatchesQuery } from '../../src/features/batches/queries/reopen-batches.ts';
+import { reopenReturnedQuery } from '../../src/features/batches/queries/reopen-returned.ts';
 import { spareMembersQuery } from '../../src/features/batches/queries/spare-members.ts';
 import { tallyMissingQuery } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatchesQuery } from '../../src/features/batches/queries/wait-for-batches.ts';
@@ -1152,6 +1154,7 @@ const flowStatements = {
   openBatchesQuery: openBatchesQuery(all, ids, true),
   cancelBatchesQuery: cancelBatchesQuery(all, ids, 'no'),
   cancelFlowQuery: cancelFlowQuery(all, 1, 'no'),
+  findLiveMembersQuery: findLiveMembersQuery(all, ids),
   findMembersQuery: findMembersQuery(all, ids, 0),
   endMembersQuery: endMembersQuery(all, { queue: 'q', ids, channel }),
   'endMembersQuery, groups': endMembersQuery(grouped('end'), { queue: 'q', ids, channel }),
@@ -1166,6 +1169,7 @@ const flowStatements = {
   spareMembersQuery: spareMembersQuery(all, { queue: 'q', ids }),
   parkWaitersQuery: parkWaitersQuery(all, { flowId: 1, redriven: ids, hasBegun: hasBegun(all) }),
   reopenBatchesQuery: reopenBatchesQuery(all, 1),
+  reopenReturnedQuery: reopenReturnedQuery(all, holder, { id: 1, fence: 1, batchIds: ids }, 'briefly'),
   waitForBatchesQuery: waitForBatchesQuery(
     all,
     holder,

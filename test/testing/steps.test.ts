@@ -323,6 +323,26 @@ describe('toHaveRecordedSteps', () => {
     });
   });
 
+  test('uses up the attempts of a job whose step is rolled back with each failure', async () => {
+    await inTransaction(database.db, async (tx) => {
+      const { id } = await queue.enqueue(tx, fulfil, payload, { maxAttempts: 2 });
+      let asked = 0;
+      const failing = defineJob('fulfil', { payload: fulfil.payload, backoff: () => asked++ });
+      const fails = handle(failing, async ({ step }) => {
+        await step.run('charge', () => 1);
+        throw new Error('always');
+      });
+      const options = { queue, handlers: [fails], failFast: false, max: 5 };
+      expect(await drainIn(tx, { ...options, until: { days: 2 } })).toMatchObject({
+        failed: 2,
+        discarded: 1,
+      });
+      expect(await queue.find(tx, id)).toMatchObject({ state: 'discarded', attempt: 2 });
+      // What was decided is counted, and not decided once more.
+      expect(asked).toBe(1);
+    });
+  });
+
   test('is for a queue with workflows, under the names of its tables', async () => {
     const { toHaveRecordedSteps } = matchersOf(createQueue());
     const context = { equals: () => true };

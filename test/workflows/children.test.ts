@@ -1,4 +1,5 @@
 import {
+  type Child,
   ChildFailedError,
   createQueue,
   createWorker,
@@ -254,6 +255,166 @@ describe('a child', () => {
     isBroken = false;
     await queue.redrive(database.db, id);
     expect(await outputOf(id)).toBe(40);
+  });
+
+  test.each<[string, string, (step: Parameters<Run>[0]['step'], one: Child<typeof child>) => unknown]>([
+    ['waitForJob', 'one: end', (step, one) => step.waitForJob(one)],
+    ['all', 'sum', async (step, one) => (await step.all('sum', [one]))[0]],
+    ['first', 'first', async (step, one) => (await step.first('first', { one })).value],
+    [
+      'allEnded',
+      'ends',
+      async (step, one) => {
+        const [end] = await step.allEnded('ends', [one]);
+        if (end?.state === 'completed') return end.output;
+        throw new NonRetryableError(String(end?.reason));
+      },
+    ],
+  ])('that was put back is waited for by %s, whether or not it has ended', async (_, from, waits) => {
+    const mended = gate();
+    let isBroken = true;
+    let childId = 0;
+    await start(
+      async ({ step }) => {
+        const one = await step.enqueue('one', child, 4);
+        childId = one.id;
+        return await waits(step, one);
+      },
+      [
+        handle(child, async ({ payload }) => {
+          if (isBroken) throw new Error('broken');
+          await mended.opened;
+          return payload * 10;
+        }),
+      ],
+    );
+    const id = await enqueue();
+    expect(await recordOf(id)).toMatchObject({ state: 'discarded' });
+    isBroken = false;
+    await queue.redrive(database.db, childId);
+    expect(await queue.workflows.redrive(database.db, id, { from })).toBe('redriven');
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    mended.open();
+    expect(await outputOf(id)).toBe(40);
+    expect(await openBatches()).toBe(0);
+  });
+
+  test('that was put back and fails again is a failure again, also beside one that goes on', async () => {
+    const over = gate();
+    let ids: readonly number[] = [];
+    await start(
+      async ({ step }) => {
+        const both = await step.enqueueMany('both', child, [{ payload: 1 }, { payload: 2 }]);
+        ids = both.ids;
+        return await step.all('all', both);
+      },
+      [
+        handle(child, async ({ payload }) => {
+          if (payload === 1) throw new NonRetryableError('again');
+          await over.opened;
+          return 2;
+        }),
+      ],
+    );
+    const id = await enqueue();
+    expect(await recordOf(id)).toMatchObject({ state: 'discarded' });
+    await queue.redrive(database.db, Number(ids[0]));
+    await queue.workflows.redrive(database.db, id, { from: 'all' });
+    expect(await recordOf(id)).toMatchObject({
+      state: 'discarded',
+      errors: [{ name: 'ChildFailedError' }, { name: 'ChildFailedError' }],
+    });
+    over.open();
+  });
+
+  test('that was cancelled with its job, and put back with it, is not cancelled once more', async () => {
+    let childId = 0;
+    const over = gate();
+    await start(
+      async ({ step }) => {
+        const one = await step.enqueue('one', child, 4);
+        childId = one.id;
+        return await step.waitForJob(one);
+      },
+      [
+        handle(child, async ({ signal, job }) => {
+          if (job.errors.length > 0) await over.opened;
+          else await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          signal.throwIfAborted();
+          return 40;
+        }),
+      ],
+    );
+    const id = await enqueue();
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    await queue.cancel(database.db, id);
+    await until(async () => (await queue.find(database.db, childId))?.state === 'cancelled');
+    // Its end is counted.
+    await until(async () => (await openBatches()) === 0);
+    await queue.redrive(database.db, { state: 'cancelled', kind: 'child' });
+    await queue.redrive(database.db, { state: 'cancelled', kind: 'parent' });
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    const [batch] = await database.client`
+      select ended_at is null as open, cancel_reason from queue_batches order by id desc limit 1`;
+    expect(batch).toEqual({ open: true, cancel_reason: null });
+    over.open();
+    expect(await outputOf(id)).toBe(40);
+  });
+
+  test('that was put back is waited for in runNext', async () => {
+    let isBroken = true;
+    let childId = 0;
+    const family = [
+      handle(parent, async ({ step }) => {
+        const one = await step.enqueue('one', child, 4);
+        childId = one.id;
+        return await step.waitForJob(one);
+      }),
+      handle(child, async ({ payload }) => {
+        if (isBroken) throw new Error('broken');
+        return payload * 10;
+      }),
+    ];
+    const next = async () => (await runNext(database.db, { queue, handlers: family }))?.outcome;
+    const id = await enqueue();
+    expect([await next(), await next(), await next()]).toEqual(['waiting', 'failed', 'failed']);
+    isBroken = false;
+    await queue.redrive(database.db, childId);
+    await queue.workflows.redrive(database.db, id, { from: 'one: end' });
+    expect([await next(), await next(), await next()]).toEqual(['waiting', 'completed', 'completed']);
+    expect(await outputOf(id)).toBe(40);
+  });
+
+  test('of another job is not waited for: nothing would wake this one', async () => {
+    const over = gate();
+    let handedOn: Child<typeof child> | undefined;
+    await start(
+      async ({ step, db }) => {
+        const one = await step.enqueue('one', child, 4);
+        handedOn = one;
+        const message = await step.run('message', async () => {
+          const { id } = await queue.enqueue(db, other);
+          const error = await until(async () => (await queue.find(db, id))?.errors[0]);
+          return error?.message;
+        });
+        over.open();
+        return [message, await step.waitForJob(one)];
+      },
+      [
+        handle(child, async ({ payload }) => {
+          await over.opened;
+          return payload * 10;
+        }),
+        handle(other, async ({ step }) => {
+          if (handedOn !== undefined) await step.waitForJob(handedOn);
+          return 'other';
+        }),
+      ],
+    );
+    expect(await outputOf(await enqueue())).toEqual([
+      expect.stringMatching(/^step 'one: end': job \d+ \('other'\) has not enqueued the children/),
+      40,
+    ]);
   });
 
   test('cannot have a key, or keep no result', async () => {

@@ -6,6 +6,7 @@ import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
 import { countBatch } from '../../src/features/batches/queries/count-batch.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { growBatch } from '../../src/features/batches/queries/grow-batch.ts';
+import { reopenReturned } from '../../src/features/batches/queries/reopen-returned.ts';
 import { tallyMissing } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatches } from '../../src/features/batches/queries/wait-for-batches.ts';
 import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
@@ -68,12 +69,93 @@ async function batch1() {
   return row;
 }
 
+describe('a member that was put back after the end of its batch', () => {
+  const returned = { ...held, batchIds: [1] };
+  const wait = { ...returned, failFast: false };
+
+  /** Batch 1 is over, and member 1 is back: it lives, and that is counted. */
+  async function isBack(): Promise<void> {
+    await bothEnd();
+    await foldTallies(database.db, all, folding);
+    await database.client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, batch_id) overriding system value
+      values (1, 'q', 'k', '1', 3, 1)`;
+    await database.client`insert into queue_tallies (batch_id, ended, failed) values (1, -1, -1)`;
+  }
+
+  async function endsAgain(tx: Tx): Promise<void> {
+    await tx.execute(sql`delete from queue_jobs where id = 1`);
+    await tx.execute(sql`insert into queue_tallies (batch_id, ended, failed) values (1, 1, 1)`);
+  }
+
+  test('is waited for, before its return is counted and after that, and its end wakes the job', async () => {
+    await isBack();
+    expect(await waitForBatches(database.db, all, holder, wait, 'wait')).toBe(false);
+    for (const isCounted of [false, true]) {
+      if (isCounted) await foldTallies(database.db, all, folding);
+      expect([...(await reopenReturned(database.db, all, holder, returned, 'wait'))]).toEqual([1]);
+      expect(await waitForBatches(database.db, all, holder, wait, 'wait')).toBe(true);
+    }
+    expect(await job9()).toMatchObject({ woken: false });
+    await database.db.transaction(endsAgain);
+    await foldTallies(database.db, all, folding);
+    expect([await batch1(), await job9()]).toMatchObject([{ pending: 0, ended: true }, { woken: true }]);
+  });
+
+  test('and ends while the batch is being opened: the next fold ends the batch, and wakes the job', async () => {
+    await isBack();
+    await foldTallies(database.db, all, folding);
+    let opening: ReturnType<typeof reopenReturned> = Promise.resolve(new Set());
+    await whileOpen(
+      async (tx) => {
+        await endsAgain(tx);
+        await foldTallies(tx, all, { ...folding, locks: 'wait' });
+      },
+      async () => {
+        opening = (await blocked(reopenReturned(database.db, all, holder, returned, 'wait'))).answer;
+      },
+    );
+    // It lived when that was asked.
+    expect([...(await opening)]).toEqual([1]);
+    expect(await batch1()).toMatchObject({ pending: 0, ended: false });
+    expect(await waitForBatches(database.db, all, holder, wait, 'wait')).toBe(true);
+    await foldTallies(database.db, all, folding);
+    expect([await batch1(), await job9()]).toMatchObject([{ ended: true }, { woken: true }]);
+  });
+
+  test('opens nothing for a stale attempt, or for a job that has not enqueued it', async () => {
+    await isBack();
+    const others = [
+      reopenReturned(database.db, all, holder, { ...returned, fence: 4 }, 'wait'),
+      reopenReturned(database.db, all, { ...holder, workerId: 8 }, returned, 'wait'),
+    ];
+    for (const live of await Promise.all(others)) expect(live.size).toBe(0);
+    await database.client`update queue_waits set policy = 'forked' where batch_id = 1`;
+    expect((await reopenReturned(database.db, all, holder, returned, 'wait')).size).toBe(0);
+    expect(await batch1()).toMatchObject({ ended: true });
+  });
+});
+
+test('a job does not wait for an open batch of another job, and writes nothing of it', async () => {
+  await database.client`update queue_waits set job_id = 8 where batch_id = 1`;
+  await database.client`update queue_batches set waiting = 'failure' where id = 1`;
+  const wait = { ...held, batchIds: [1], failFast: false };
+  expect(await waitForBatches(database.db, all, holder, wait, 'wait')).toBe('foreign');
+  const [batch] = await database.client`select waiting from queue_batches where id = 1`;
+  const [job] = await database.client`select blockers from queue_jobs where id = 9`;
+  expect([batch, job]).toEqual([{ waiting: 'failure' }, { blockers: null }]);
+  // Its results may be read, as those of a job that was forked.
+  await bothEnd();
+  await foldTallies(database.db, all, folding);
+  expect(await waitForBatches(database.db, all, holder, wait, 'wait')).toBe(false);
+});
+
 describe('the end of a batch while a job is about to wait for it', () => {
   const wait = { ...held, batchIds: [1], failFast: false };
 
   test('that is just being counted: the wait comes after it, and finds nothing to wait for', async () => {
     await bothEnd();
-    let waiting: Promise<boolean | undefined> = Promise.resolve(undefined);
+    let waiting: ReturnType<typeof waitForBatches> = Promise.resolve(undefined);
     await whileOpen(
       (tx) => foldTallies(tx, all, folding),
       async () => {

@@ -239,6 +239,37 @@ describe('a recorded step', () => {
     ]);
   });
 
+  test('that runNext has rolled back is no progress: the attempts are used up', async () => {
+    let calls = 0;
+    const run: Run = async ({ step }) => {
+      await step.run('one', () => ++calls);
+      await step.transaction('two', async () => undefined);
+      throw new Error('down');
+    };
+    const id = await enqueue({ maxAttempts: 3 });
+    const next = () => runNext(database.db, { queue, handlers: [handle(work, run)] });
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      expect(await next()).toMatchObject({ outcome: 'failed', job: { id, attempt } });
+    }
+    expect(await next()).toBeUndefined();
+    expect(calls).toBe(3);
+    const { errors } = await ended(id);
+    expect(errors.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+  });
+
+  test('before a deadline of runNext is no progress either: all was rolled back', async () => {
+    const late = defineJob('late', { timeoutMs: 20, maxAttempts: 1 });
+    const { id } = await queue.enqueue(database.db, late);
+    const handlers = [
+      handle(late, async ({ step }) => {
+        await step.run('one', () => 1);
+        await new Promise<void>(() => undefined);
+      }),
+    ];
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'failed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded' });
+  });
+
   test('can be recorded by a call of its own', async () => {
     const turns: number[] = [];
     await start(async ({ step, job }) => {
@@ -464,6 +495,21 @@ describe('a step that fails', () => {
     const id = await enqueue();
     expect(await ended(id)).toMatchObject({ state: 'completed', output: 'went on' });
     expect(seen).toEqual(['charge 2 no money', 'charge 2 no money']);
+  });
+
+  test('and then succeeds is recorded with the number of its tries', async () => {
+    let tries = 0;
+    await start(async ({ step }) => {
+      await step.run('charge', { attempts: 5 }, () => {
+        if (++tries < 3) throw new Error('busy');
+        return tries;
+      });
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ state: 'completed' });
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([
+      { name: 'charge', attempts: 3, error: null, output: 3 },
+    ]);
   });
 
   test('within its timeoutMs fails its attempt', async () => {

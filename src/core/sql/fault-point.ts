@@ -30,6 +30,7 @@ export type FaultPoint =
   /** A job waits for others, but its handler does not know it yet. */
   | 'children: enqueued'
   | 'wait: written'
+  | 'wait: reopened'
   /** A signal is received or waited for, but the handler does not know it yet. */
   | 'signal: received'
   /** A signal is in its mailbox, and the job that waits for it is not yet unparked. */

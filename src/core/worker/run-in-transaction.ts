@@ -61,18 +61,22 @@ class Undo extends Error {
  * **Under concurrency.** The lock of the row is the hold. An attempt whose handler was left behind, or whose
  * end the database refuses, rolls everything back, and is then settled unless another worker has claimed the
  * job since.
+ *
+ * @param onDecided is told what becomes of the job, unless its handler has completed it
  */
 export async function runInTransaction(
   db: Database,
   { tables, around, workflows }: RunEnvironment,
   handlers: ReadonlyMap<string, Handler>,
   claim: (tx: Transaction) => Promise<ClaimedJob | undefined>,
+  onDecided?: (transition: Transition) => void,
 ): Promise<RanJob | undefined> {
   // `createQueue` has put it there, or nothing.
   const added = (workflows as ContextFeature | undefined)?.forTransaction();
   let ran: Attempt | undefined;
+  let decided: Transition | undefined;
   try {
-    return await transact(db, async (tx) => {
+    const ranJob = await transact(db, async (tx) => {
       const job = await claim(tx);
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
@@ -82,14 +86,19 @@ export async function runInTransaction(
       const transition = outcome.type === 'committed' ? undefined : transitionOf(attempt, outcome);
       if (transition !== undefined) await write(tx, tables, attempt, transition);
       if (transition === undefined || transition.type === 'finish') await notify(tx, tables, job);
+      decided = transition;
       return toRanJob(attempt, outcome);
     });
+    if (decided !== undefined) onDecided?.(decided);
+    return ranJob;
   } catch (error) {
     const undone = error instanceof AbandonedAttempt ? error : refusedEnd(ran, error);
     if (undone === undefined) throw error;
     const { attempt, outcome } = undone;
+    attempt.undo();
     await faultPoint('runNext: rolled back');
-    await writeAnew(db, tables, attempt, outcome);
+    const transition = await writeAnew(db, tables, attempt, outcome);
+    if (transition !== undefined) onDecided?.(transition);
     return toRanJob(attempt, outcome);
   }
 }
@@ -150,6 +159,7 @@ async function runInSavepoint(
     if (error instanceof AbandonedAttempt) throw error;
     // Anything but our own Undo: the handler left the savepoint in a failed state, and swallowed that.
     outcome = error instanceof Undo ? error.outcome : { type: 'failed', error };
+    attempt.undo();
   }
   return { attempt, outcome };
 }
@@ -187,12 +197,13 @@ async function writeAnew(
   tables: QueueTables,
   attempt: Attempt,
   outcome: Outcome,
-): Promise<void> {
-  await transact(db, async (tx) => {
-    if (!(await reclaimJob(tx, tables, attempt.job))) return;
+): Promise<Transition | undefined> {
+  return await transact(db, async (tx) => {
+    if (!(await reclaimJob(tx, tables, attempt.job))) return undefined;
     const transition = transitionOf(attempt, outcome);
     await write(tx, tables, attempt, transition);
     if (transition.type === 'finish') await notify(tx, tables, attempt.job);
+    return transition;
   });
 }
 

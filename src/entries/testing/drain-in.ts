@@ -19,7 +19,7 @@ import {
   MAX_NAME_BYTES,
   namesOf,
   shown,
-  transitionFor,
+  type Transition,
 } from '../../internal.ts';
 import { Calendar } from './calendar.ts';
 import { findNextJob } from './find-next-job.ts';
@@ -130,6 +130,10 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const workflows = queue.workflows as ContextFeature | undefined;
   const ran: RanJob[] = [];
   const except: number[] = [];
+  let discarded = 0;
+  const onDecided = (transition: Transition) => {
+    if (transition.type === 'finish' && transition.state === 'discarded') discarded++;
+  };
   for (;;) {
     const [next, tickInMs] = [
       await findNextJob(tx, queue.tables, { kinds, queues, serial, except, written }),
@@ -150,7 +154,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
       continue;
     }
     if (ran.length >= max) throw tooMany(max, next);
-    const job = await runJob(tx, queue, handlers, next);
+    const job = await runJob(tx, queue, handlers, next, onDecided);
     // Another transaction has it.
     if (job === undefined) except.push(next.id);
     else ran.push(job);
@@ -163,7 +167,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   await calendar.close();
   const [unserved] = await findUnserved(tx, queue.tables, { kinds: [...kinds, ...leave], queues, written });
   if (unserved !== undefined) throw noHandler(unserved);
-  return toResult(ran, handlers);
+  return toResult(ran, discarded);
 }
 
 function checkQueues(queues: readonly string[] | undefined): void {
@@ -203,21 +207,13 @@ function tooMany(max: number, { id, queue }: { readonly id: number; readonly que
   );
 }
 
-function toResult(ran: readonly RanJob[], handlers: ReadonlyMap<string, Handler>): DrainInResult {
+function toResult(ran: readonly RanJob[], discarded: number): DrainInResult {
   const count = (outcome: RanJob['outcome']) => ran.filter((job) => job.outcome === outcome).length;
-  const isLast = ({ job, outcome, error }: RanJob): boolean => {
-    const definition = handlers.get(job.kind)?.job;
-    if (outcome !== 'failed' || definition === undefined) return false;
-    const { backoff, keepResult } = definition;
-    const { attempt, maxAttempts } = job;
-    const facts = { attempt, maxAttempts, backoff, keepResult };
-    return transitionFor({ type: 'failed', error }, facts).type === 'finish';
-  };
   return {
     ran,
     completed: count('completed'),
     failed: count('failed'),
-    discarded: ran.filter(isLast).length,
+    discarded,
     snoozed: count('snoozed') + count('waiting'),
     cancelled: count('cancelled'),
   };

@@ -228,6 +228,10 @@ export class GivenSteps implements StepStore {
     return true;
   }
 
+  async reopen(): Promise<ReadonlySet<number>> {
+    return new Set();
+  }
+
   async ends(): Promise<readonly MemberEnd[]> {
     return [];
   }

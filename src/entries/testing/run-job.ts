@@ -1,19 +1,22 @@
-import type { Database, Handler, Queue, RanJob } from '../../index.ts';
-import { claimJobs, runInTransaction } from '../../internal.ts';
+import type { Database, Handler, Queue, RanJob, Transaction } from '../../index.ts';
+import { claimJobs, runInTransaction, type Transition } from '../../internal.ts';
 import type { NextJob } from './find-next-job.ts';
 
 /**
  * Runs one due job in a transaction of `db`, or a savepoint; `undefined` where it cannot be claimed. Unlike
  * `runNext` it takes jobs of queues with limits: one at a time is within any number of slots, and rates are
  * not kept.
+ *
+ * @param onDecided is told what becomes of the job, unless its handler has completed it
  */
 export async function runJob(
   db: Database,
   queue: Pick<Queue, 'tables' | 'around' | 'workflows'>,
   handlers: ReadonlyMap<string, Handler>,
   { id, queue: name, group }: Pick<NextJob, 'id' | 'queue' | 'group'>,
+  onDecided?: (transition: Transition) => void,
 ): Promise<RanJob | undefined> {
-  return await runInTransaction(db, queue, handlers, async (tx) => {
+  const claim = async (tx: Transaction) => {
     const [job] = await claimJobs(tx, queue.tables, {
       queue: name,
       kinds: [...handlers.keys()],
@@ -25,5 +28,6 @@ export async function runJob(
       heedPauses: true,
     });
     return job === undefined || group === undefined ? job : { ...job, group };
-  });
+  };
+  return await runInTransaction(db, queue, handlers, claim, onDecided);
 }

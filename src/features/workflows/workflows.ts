@@ -501,7 +501,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   /**
    * Ends all jobs of a flow or a batch that have not ended: those that wait end without being run, and those
    * that run are told, as by `queue.cancel`. Workers begin with it a second after the commit at the latest.
-   * What no claim may take, as in a paused queue, ends within two minutes. A job with `onFailure: 'run'` that
+   * What no claim may take, as in a paused queue, is ended by a walk through all batches: within about two
+   * minutes, and up to one more for each thousand batches that are kept. A job with `onFailure: 'run'` that
    * is not part of it, like the last of a batch, runs all the same.
    * Returns whether there was anything to end.
    *

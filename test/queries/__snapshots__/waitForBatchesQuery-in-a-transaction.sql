@@ -1,12 +1,16 @@
     with locked as materialized (
-      select b.id, b.ended_at is null as open, b.failed
+      select b.id, b.ended_at is null as open, b.failed, b.ended_at is null and (
+          select w.policy from "queue_waits" as w
+          where w.batch_id = b.id and (w.job_id = $1::int8 and w.queue = $2) is true
+            and w.policy in ('parent', 'detached')
+        ) is null as foreign_one
       from "queue_batches" as b
-      where b.id = any($1::text::int8[])
+      where b.id = any($3::text::int8[])
       order by b.id for no key update of b
     ),
     waits as materialized (
       select case when count(*) filter (where open) > 0
-        then count(*) filter (where open) else 0 end as open
+        then count(*) filter (where open) else 0 end as open, bool_or(foreign_one) as foreign_one
       from locked
     ),
     holder as (
@@ -14,20 +18,22 @@
       set blockers = case when waits.open = 0 then j.blockers
         else greatest(case when j.blockers < 0 then j.blockers end, -waits.open) end::int4
       from waits
-      where j.queue = $2 and j.id = $3::int8
-        and j.worker_id is not distinct from $4::int8 and j.fence = $5::int8
+      where j.queue = $4 and j.id = $5::int8
+        and j.worker_id is not distinct from $6::int8 and j.fence = $7::int8 and waits.foreign_one is not true
       returning j.id
     ),
     marked as (
-      update "queue_batches" as b set waiting = $6::text
+      update "queue_batches" as b set waiting = $8::text
       where b.id = any(array(select id from locked where exists (select from holder)))
-        and b.waiting is distinct from $7::text
+        and b.waiting is distinct from $9::text
     )
-    select waits.open, exists (select from holder) as held from waits
--- $1 = "{42,43}"
+    select waits.open, waits.foreign_one, exists (select from holder) as held from waits
+-- $1 = 42
 -- $2 = "mail"
--- $3 = 42
--- $4 = null
--- $5 = 1
--- $6 = "end"
--- $7 = "end"
+-- $3 = "{42,43}"
+-- $4 = "mail"
+-- $5 = 42
+-- $6 = null
+-- $7 = 1
+-- $8 = "end"
+-- $9 = "end"

@@ -126,6 +126,7 @@ import { findFlowGroupsQuery } from '../../../src/features/batches/queries/find-
 import { findFlowOfJobQuery } from '../../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../../src/features/batches/queries/find-group-jobs.ts';
+import { findLiveMembersQuery } from '../../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
 import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
@@ -140,6 +141,7 @@ import { lockFlowQuery } from '../../../src/features/batches/queries/lock-flow.t
 import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../../src/features/batches/queries/park-waiters.ts';
 import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen-batches.ts';
+import { reopenReturnedQuery } from '../../../src/features/batches/queries/reopen-returned.ts';
 import { sealBatchQuery } from '../../../src/features/batches/queries/seal-batch.ts';
 import { spareMembersQuery } from '../../../src/features/batches/queries/spare-members.ts';
 import { tallyMissingQuery } from '../../../src/features/batches/queries/tally-missing.ts';
@@ -537,6 +539,7 @@ export function allStatements(
     findGroupJobsQuery: findGroupJobsQuery(workflows, group),
     'findGroupJobsQuery, in a state': findGroupJobsQuery(workflows, { ...group, state: 'discarded' }),
     'findGroupJobsQuery, of any kind': findGroupJobsQuery(workflows, { ...group, kind: undefined }),
+    findLiveMembersQuery: findLiveMembersQuery(workflows, [id, id + 1]),
     findMembersQuery: findMembersQuery(workflows, [id], 0),
     findOpenBatchesQuery: findOpenBatchesQuery(workflows, id, 1_000),
     findTalliedQuery: findTalliedQuery(workflows),
@@ -560,6 +563,13 @@ export function allStatements(
       hasBegun: hasBegun(workflows),
     }),
     reopenBatchesQuery: reopenBatchesQuery(workflows, id),
+    reopenReturnedQuery: reopenReturnedQuery(workflows, held, wait, 'briefly'),
+    'reopenReturnedQuery, in a transaction': reopenReturnedQuery(
+      workflows,
+      { ...held, workerId: null },
+      wait,
+      'wait',
+    ),
     sealBatchQuery: sealBatchQuery(workflows, id, 3),
     tallyMissingQuery: tallyMissingQuery(workflows, missing),
     waitForBatchesQuery: waitForBatchesQuery(workflows, held, wait, 'briefly'),

@@ -67,6 +67,7 @@ export class Attempt {
   /** Resolves `next` of `around.run` when the handler is left behind because it waits. */
   #comeBack: ((wait: Wait) => void) | undefined;
   #hasProgressed = false;
+  #isUndone = false;
   #hasReturned = false;
   #cancelReason: string | undefined;
   /** The outcome is decided. */
@@ -175,7 +176,7 @@ export class Attempt {
   get facts(): AttemptFacts {
     const { maxAttempts } = this.job;
     // What is not repeated was worth its attempts: those before it are forgotten.
-    const attempt = this.#hasProgressed ? 1 : this.job.attempt;
+    const attempt = this.#hasProgressed && !this.#isUndone ? 1 : this.job.attempt;
     const { backoff, keepResult } = this.handler.job;
     const { untilDeadlineMs } = this;
     return {
@@ -314,6 +315,14 @@ export class Attempt {
   /** Something is recorded that no later attempt does again. */
   noteProgress(): void {
     this.#hasProgressed = true;
+  }
+
+  /**
+   * What it has recorded was rolled back: the next attempt does it again, so its progress does not count.
+   * Otherwise a job that records and then fails would be tried for ever.
+   */
+  undo(): void {
+    this.#isUndone = true;
   }
 
   /** By the database's clock: the time of its claim, and what has passed since. */

@@ -15,7 +15,8 @@ export interface WaitForBatches extends HeldJob {
 
 /**
  * Says that a held job waits for batches, unless they have ended, or one has failed that should not: whether
- * there is something to wait for. `undefined`: this worker no longer holds the job.
+ * there is something to wait for. `undefined`: this worker no longer holds the job. `foreign`: one of them is
+ * open, and another job has enqueued its members. Its end would not make this job due, so nothing is written.
  *
  * **Under concurrency.** It locks the batches in the order of their ids, then the job, as a fold does. A fold
  * that came first has counted, and it is seen here; one that comes later finds for how many batches the job
@@ -31,32 +32,41 @@ export async function waitForBatches(
   holder: Holder,
   wait: WaitForBatches,
   locks: Exclude<RowLocks, 'skip'>,
-): Promise<boolean | undefined> {
+): Promise<boolean | 'foreign' | undefined> {
   const query = waitForBatchesQuery(tables, holder, wait, locks);
   const [row] = await queryRows(db, tables, query, { entry: BATCHES_ENTRY });
+  if (row?.foreign_one === true) return 'foreign';
   if (row?.held !== true) return undefined;
   return Number(row.open) > 0;
 }
 
+/**
+ * Waits are read by their batch, of which few jobs wait: a job may have thousands of batches. `is true` keeps
+ * the planner off the index by jobs, which it would walk once for each batch where it expects few rows.
+ */
 export function waitForBatchesQuery(
   tables: TablesOfBatches,
   holder: Holder,
   { id, fence, batchIds, failFast, isBesideFailFast = false }: WaitForBatches,
   locks: Exclude<RowLocks, 'skip'>,
 ): SQL {
-  const { queueJobs, queueBatches } = tables;
+  const { queueJobs, queueBatches, queueWaits } = tables;
   const waiting = failFast || isBesideFailFast ? 'failure' : 'end';
   const over = failFast ? sql` and not bool_or(failed > 0)` : sql``;
   return sql`
     with locked as materialized (
-      select b.id, b.ended_at is null as open, b.failed
+      select b.id, b.ended_at is null as open, b.failed, b.ended_at is null and (
+          select w.policy from ${queueWaits} as w
+          where w.batch_id = b.id and (w.job_id = ${id}::int8 and w.queue = ${holder.queue}) is true
+            and w.policy in ('parent', 'detached')
+        ) is null as foreign_one
       from ${queueBatches} as b${lockPatience(tables, locks)}
       where b.id = any(${arrayText(batchIds)}::text::int8[])
       order by b.id for no key update of b
     ),
     waits as materialized (
       select case when count(*) filter (where open) > 0${over}
-        then count(*) filter (where open) else 0 end as open
+        then count(*) filter (where open) else 0 end as open, bool_or(foreign_one) as foreign_one
       from locked
     ),
     holder as (
@@ -64,7 +74,7 @@ export function waitForBatchesQuery(
       set blockers = case when waits.open = 0 then j.blockers
         else greatest(case when j.blockers < 0 then j.blockers end, -waits.open) end::int4
       from waits
-      where ${isStillHeld(holder, { id, fence })}
+      where ${isStillHeld(holder, { id, fence })} and waits.foreign_one is not true
       returning j.id
     ),
     marked as (
@@ -72,5 +82,5 @@ export function waitForBatchesQuery(
       where b.id = any(array(select id from locked where exists (select from holder)))
         and b.waiting is distinct from ${waiting}::text
     )
-    select waits.open, exists (select from holder) as held from waits`;
+    select waits.open, waits.foreign_one, exists (select from holder) as held from waits`;
 }

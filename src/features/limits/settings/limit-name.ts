@@ -75,8 +75,7 @@ export function overrideToSet(
 ): Pick<LimitRow, 'concurrency' | 'rateLimit' | 'ratePerMs' | 'weight'> {
   const what = `${caller}: the limit`;
   checkOptions(what, override, OVERRIDE);
-  checkLimitSettings(what, override);
-  const { concurrency = null, rate, weight = null } = override;
+  const { concurrency = null, rate, weight = null } = checkLimitSettings(what, override);
   if (concurrency === null && rate === undefined && weight === null) {
     throw new TypeError(`${what} sets nothing; pass null to remove what was set before`);
   }

@@ -6,7 +6,7 @@ import { shown } from '../../../core/job/shown.ts';
 export interface Rate {
   /** 1 to 1,000,000: jobs, or their costs where they have some. */
   limit: number;
-  /** 100 to one day (86,400,000). */
+  /** 100 to one day (86,400,000), rounded to whole milliseconds. */
   perMs: number;
 }
 
@@ -109,16 +109,19 @@ export function checkQueueLimits(queue: string, limits: QueueLimits): DeclaredQu
   checkText('limitsIn: the name of a queue', queue, MAX_NAME_BYTES);
   const what = `limitsIn: '${queue}'`;
   checkOptions(what, limits, OF_QUEUE);
-  checkLimitSettings(what, limits);
-  const kinds = kindsOf(limits.kinds);
-  for (const [kind, settings] of Object.entries(kinds ?? {})) {
-    checkText(`${what}: the name of a kind`, kind, MAX_NAME_BYTES);
-    checkOptions(`${what}: kinds['${kind}']`, settings, OF_KIND);
-    checkLimitSettings(`${what}: kinds['${kind}']`, settings);
-  }
+  const ofQueue = checkLimitSettings(what, limits);
+  const given = kindsOf(limits.kinds);
+  const kinds =
+    given &&
+    Object.fromEntries(Object.entries(given).map(([kind, one]) => [kind, checkKind(what, kind, one)]));
   const groups = limits.groups === 'fair' ? {} : limits.groups;
-  if (groups !== undefined) checkGroups(`${what}: groups`, groups);
-  return { ...limits, kinds, groups };
+  return { ...ofQueue, kinds, groups: groups && checkGroups(`${what}: groups`, groups) };
+}
+
+function checkKind(what: string, kind: string, settings: LimitSettings): LimitSettings {
+  checkText(`${what}: the name of a kind`, kind, MAX_NAME_BYTES);
+  checkOptions(`${what}: kinds['${kind}']`, settings, OF_KIND);
+  return checkLimitSettings(`${what}: kinds['${kind}']`, settings);
 }
 
 function kindsOf(kinds: QueueLimits['kinds']): DeclaredQueueLimits['kinds'] {
@@ -130,23 +133,31 @@ function isListOfNames(kinds: QueueLimits['kinds']): kinds is readonly string[] 
   return Array.isArray(kinds);
 }
 
-/** @throws RangeError | TypeError naming the setting that is wrong */
-export function checkLimitSettings(what: string, { concurrency, rate }: LimitSettings): void {
+/**
+ * Returns them with the whole milliseconds that the database takes: it refuses a fraction each time that it
+ * is asked for starts.
+ *
+ * @throws RangeError | TypeError naming the setting that is wrong
+ */
+export function checkLimitSettings<T extends LimitSettings>(what: string, settings: T): T {
+  const { concurrency, rate } = settings;
   if (concurrency !== undefined) checkInteger(`${what}: concurrency`, concurrency, 1, 1_000_000);
-  if (rate === undefined) return;
+  if (rate === undefined) return settings;
   checkOptions(`${what}: rate`, rate, OF_RATE);
-  checkInteger(`${what}: rate.limit`, rate.limit, 1, 1_000_000);
-  checkDurationMs(`${what}: rate.perMs`, rate.perMs, 100, MAX_PER_MS);
+  const limit = checkInteger(`${what}: rate.limit`, rate.limit, 1, 1_000_000);
+  const perMs = checkDurationMs(`${what}: rate.perMs`, rate.perMs, 100, MAX_PER_MS);
+  return { ...settings, rate: { limit, perMs } };
 }
 
-function checkGroups(what: string, groups: GroupSettings): void {
+function checkGroups(what: string, groups: GroupSettings): GroupSettings {
   checkOptions(what, groups, OF_GROUPS);
-  checkLimitSettings(what, groups);
-  if (groups.serial === undefined) return;
+  const checked = checkLimitSettings(what, groups);
+  if (groups.serial === undefined) return checked;
   if (!SERIALS.has(groups.serial)) {
     throw new TypeError(`${what}.serial must be 'attempt', 'end' or 'success', got ${shown(groups.serial)}`);
   }
   if (groups.concurrency !== undefined) {
     throw new TypeError(`${what}: serial and concurrency cannot be combined: serial means one at a time`);
   }
+  return checked;
 }

@@ -140,7 +140,10 @@ export interface Step<TDb = Database, TOwn = unknown> {
    * holds no slot, no connection and no attempt.
    */
   sleep(name: string, delayMs: number): Promise<void>;
-  /** Waits until a time, by the database's clock, at most 365 days ahead. As {@link Step.sleep}. */
+  /**
+   * Waits until a time, by the database's clock. As {@link Step.sleep}; a job whose time is more than 365
+   * days ahead is run once in these, and waits on.
+   */
   sleepUntil(name: string, date: Date): Promise<void>;
 
   /**
@@ -253,6 +256,7 @@ export interface Step<TDb = Database, TOwn = unknown> {
    * meanwhile. The step has the name of the child's, with `: end` behind it.
    *
    * @throws ChildFailedError when the child was discarded or cancelled
+   * @throws NonRetryableError for a child of another job that has not ended: its end would not wake this one
    */
   waitForJob<TJob extends JobDefinition>(child: Child<TJob>): Promise<OutputOf<TJob>>;
 

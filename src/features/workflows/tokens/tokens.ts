@@ -80,7 +80,7 @@ export class Tokens {
 export function tokensFor(caller: string, tokens: Tokens | undefined): Tokens {
   if (tokens !== undefined) return tokens;
   throw new QueueError(
-    `${caller} needs a secret: workflowsIn(tables, { secrets: [process.env.QUEUE_SECRET] }), ` +
+    `${caller} needs a secret: workflowsIn(tables, { secrets: [process.env.QUEUE_SECRET ?? ''] }), ` +
       `a text of at least ${MIN_SECRET_BYTES} bytes, the same in all processes`,
   );
 }

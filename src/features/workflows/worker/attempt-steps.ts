@@ -16,6 +16,7 @@ import {
 } from '../../../errors.ts';
 import type { MemberEnd } from '../../batches/queries/find-ends.ts';
 import type { Waited } from '../../batches/queries/find-waited.ts';
+import type { ReopenReturned } from '../../batches/queries/reopen-returned.ts';
 import type { WaitForBatches } from '../../batches/queries/wait-for-batches.ts';
 import type { ChildEntry } from '../job/child.ts';
 import type { StepInfo, StepOptions } from '../job/step.ts';
@@ -70,8 +71,13 @@ export interface StepStore {
   ): Promise<readonly NewJob[]>;
   /** Inserts and records them; `undefined`: the job is no longer held. */
   enqueue(children: ChildrenToEnqueue): Promise<EnqueuedChildren | undefined>;
-  /** Whether there is something to wait for; `undefined`: the job is no longer held. */
-  waitFor(wait: WaitForBatches): Promise<boolean | undefined>;
+  /**
+   * Whether there is something to wait for; `undefined`: the job is no longer held; `foreign`: the job would
+   * not be woken, since it has not enqueued what it asks for.
+   */
+  waitFor(wait: WaitForBatches): Promise<boolean | 'foreign' | undefined>;
+  /** Which members of batches that are over live again: from now on these can be waited for. */
+  reopen(returned: ReopenReturned): Promise<ReadonlySet<number>>;
   /** How the members of batches have ended. */
   ends(batchIds: readonly number[], kind?: string): Promise<readonly MemberEnd[]>;
   /** What the job has waited for before it began. */
@@ -432,16 +438,19 @@ export class AttemptSteps {
       output,
       startMs,
       error,
+      attempts,
     }: {
       readonly name: string;
       readonly kind: StepKind;
       readonly output: unknown;
       readonly startMs: number;
       readonly error?: StepErrorRecord | undefined;
+      /** How often it was tried. @default 1 */
+      readonly attempts?: number | undefined;
     },
     unwanted: readonly number[] = [],
   ): Promise<unknown> {
-    const step = { ...this.toRecord(name, kind, output, startMs), error };
+    const step = { ...this.toRecord(name, kind, output, startMs), error, attempts };
     const recorded =
       unwanted.length === 0
         ? await this.store.record(step, this.#isUndoing)

@@ -96,7 +96,7 @@ export class FirstStep {
       case 'signal':
         return await this.#receive(name, source, unwanted);
       case 'child': {
-        const end = await this.#children.endOf(source.child);
+        const end = await this.#children.endOf(name, source.child);
         if (end === undefined) return undefined;
         if (end.state === 'completed') return await this.#record(name, { key, value: end.output }, unwanted);
         const error = childFailed(end);

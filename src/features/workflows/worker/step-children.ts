@@ -3,6 +3,7 @@ import { describeThrown } from '../../../core/job/describe-error.ts';
 import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import { checkBoolean, checkObject } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
+import { NonRetryableError } from '../../../errors.ts';
 import type { MemberEnd } from '../../batches/queries/find-ends.ts';
 import type {
   Child,
@@ -103,15 +104,13 @@ export class StepChildren {
   }
 
   /** How a child has ended; `undefined`: it has not, and this job is known to wait for it. */
-  async endOf({
-    id: childId,
-    batchId,
-    job,
-  }: Child): Promise<(ChildEnd & { readonly kind: string }) | undefined> {
-    if (await this.#waitFor([batchId], false)) return undefined;
-    const end = (await this.#steps.store.ends([batchId])).find((end) => end.id === childId);
-    const gone = { id: childId, state: 'gone', reason: RESULT_GONE } as const;
-    return { ...(end === undefined ? gone : childEnd(end)), kind: job.kind };
+  async endOf(
+    name: string,
+    { id: childId, batchId, job }: Child,
+  ): Promise<(ChildEnd & { readonly kind: string }) | undefined> {
+    const ends = await this.#ended(name, { batchIds: [batchId], ids: [childId], failFast: false });
+    if (ends === undefined) return undefined;
+    return { ...(ends.get(childId) ?? gone(childId)), kind: job.kind };
   }
 
   async #enqueue(
@@ -201,38 +200,71 @@ export class StepChildren {
     failFast: boolean,
   ): Promise<(ChildEnd & { readonly kind: string })[]> {
     const { batchIds, kinds } = idsOf(name, children);
-    const find = async () =>
-      new Map((await this.#steps.store.ends(batchIds)).map((end) => [end.id, childEnd(end)] as const));
-    // With failFast others may still run; one that has failed is there.
-    const hasFailed = () => failFast && [...ends.values()].some(({ state }) => state !== 'completed');
+    const wanted = { batchIds, ids: kinds.map(([id]) => id), failFast };
     // It has waited before, so they have probably ended.
-    let ends = found === undefined ? new Map<number, ChildEnd>() : await find();
-    if (kinds.some(([id]) => !ends.has(id)) && !hasFailed()) {
-      if (await this.#waitFor(batchIds, failFast)) {
+    let ends = found === undefined ? new Map<number, ChildEnd>() : await this.#find(batchIds);
+    if (!isAnswer(ends, wanted)) {
+      const ended = await this.#ended(name, wanted);
+      if (ended === undefined) {
         if (found === undefined) await this.#recordWait(name);
         return await this.#steps.wait(name, null);
       }
-      ends = await find();
+      ends = ended;
     }
     return kinds.flatMap(([id, kind]) => {
       const end = ends.get(id);
-      if (end === undefined && hasFailed()) return [];
-      return [{ ...(end ?? { id, state: 'gone', reason: RESULT_GONE }), kind }];
+      if (end === undefined && failFast && hasFailed(ends)) return [];
+      return [{ ...(end ?? gone(id)), kind }];
     });
+  }
+
+  /**
+   * How children have ended; `undefined`: they have not, and this job is known to wait for them. One that has
+   * no result although its batch is over may have been put back by itself: it is waited for as well.
+   */
+  async #ended(name: string, wanted: Wanted): Promise<Ends | undefined> {
+    const { batchIds, ids, failFast } = wanted;
+    for (let isBack = false; ; isBack = true) {
+      if (await this.#waitFor(name, wanted, isBack)) return undefined;
+      const ends = await this.#find(batchIds);
+      if (isAnswer(ends, wanted)) return ends;
+      const { id, fence } = this.#steps.attempt.job;
+      const live = await this.#steps.store.reopen({ id, fence, batchIds });
+      // What has ended since lives no more, and is found.
+      const now = await this.#find(batchIds);
+      const left = ids.filter((id) => !now.has(id));
+      const isOneGone = left.some((id) => !live.has(id));
+      if (isAnswer(now, wanted) || !left.some((id) => live.has(id)) || (failFast && isOneGone)) return now;
+    }
+  }
+
+  async #find(batchIds: readonly number[]): Promise<Ends> {
+    return new Map((await this.#steps.store.ends(batchIds)).map((end) => [end.id, childEnd(end)]));
   }
 
   /**
    * Whether there is something to wait for. Steps that wait for the same batch ask one after the other: how
    * the last one waits stands in its row, and must not hide that another one waits for a failure.
    *
+   * @param isBack whether children are back: a failure that is counted may be that of an earlier end
    * @throws LeaseLostError
+   * @throws NonRetryableError for children of another job, whose end would not wake this one
    */
-  async #waitFor(batchIds: readonly number[], failFast: boolean): Promise<boolean> {
+  async #waitFor(name: string, { batchIds, failFast }: Wanted, isBack: boolean): Promise<boolean> {
     return await this.#asking.take(batchIds, async () => {
-      const { id, fence } = this.#steps.attempt.job;
-      const isBesideFailFast = batchIds.some((batchId) => this.#failFast.has(batchId));
-      const isOpen = await this.#steps.store.waitFor({ id, fence, batchIds, failFast, isBesideFailFast });
+      const { id, fence, kind } = this.#steps.attempt.job;
+      const isOpen = await this.#steps.store.waitFor({
+        ...{ id, fence, batchIds },
+        failFast: failFast && !isBack,
+        isBesideFailFast: failFast || batchIds.some((batchId) => this.#failFast.has(batchId)),
+      });
       if (isOpen === undefined) throw this.#steps.lost();
+      if (isOpen === 'foreign') {
+        throw new NonRetryableError(
+          `step '${name}': job ${id} ('${kind}') has not enqueued the children that it waits for, so their ` +
+            'end would not wake it. Wait in the job that has enqueued them, and hand on what they return',
+        );
+      }
       if (isOpen && failFast) for (const batchId of batchIds) this.#failFast.add(batchId);
       return isOpen;
     });
@@ -245,6 +277,30 @@ export class StepChildren {
     if ((await this.#steps.store.record(step)) === undefined) throw this.#steps.lost();
     this.#steps.attempt.noteProgress();
   }
+}
+
+/** The children that a step asks for, and their batches. */
+interface Wanted {
+  readonly batchIds: readonly number[];
+  readonly ids: readonly number[];
+  /** Whether the first failure is an answer, too. */
+  readonly failFast: boolean;
+}
+
+/** How those have ended whose results are kept. */
+type Ends = ReadonlyMap<number, ChildEnd>;
+
+/** With `failFast` others may still run; one that has failed is there. */
+function isAnswer(ends: Ends, { ids, failFast }: Wanted): boolean {
+  return ids.every((id) => ends.has(id)) || (failFast && hasFailed(ends));
+}
+
+function hasFailed(ends: Ends): boolean {
+  return [...ends.values()].some(({ state }) => state !== 'completed');
+}
+
+function gone(id: number): ChildEnd {
+  return { id, state: 'gone', reason: RESULT_GONE };
 }
 
 /** A child that was not completed, as a step records it. */

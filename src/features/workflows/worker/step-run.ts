@@ -88,7 +88,9 @@ export class StepRun implements Step {
       else {
         const startMs = performance.now();
         const result = await this.#steps.tried(name, options, found, run);
-        output = await this.#steps.record({ name, kind: 'run', output: result, startMs });
+        // The tries that have failed count as well.
+        const attempts = (found?.attempts ?? 0) + 1;
+        output = await this.#steps.record({ name, kind: 'run', output: result, startMs, attempts });
       }
       if (undo !== undefined) {
         // What is stored has the type of what was returned.

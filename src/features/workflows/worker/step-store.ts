@@ -21,6 +21,7 @@ import { findEnds } from '../../batches/queries/find-ends.ts';
 import { findWaited } from '../../batches/queries/find-waited.ts';
 import { growBatch } from '../../batches/queries/grow-batch.ts';
 import { openBatches } from '../../batches/queries/open-batches.ts';
+import { reopenReturned } from '../../batches/queries/reopen-returned.ts';
 import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
 import { CHUNK } from '../../batches/sql/chunk.ts';
 import {
@@ -132,6 +133,12 @@ export function storeInWorker(
         await faultPoint('wait: written');
         return isOpen;
       }),
+    reopen: (returned) =>
+      answered(async () => {
+        const live = await reopenReturned(db, tables, holder, returned, 'briefly');
+        await faultPoint('wait: reopened');
+        return live;
+      }),
     ends: (batchIds, kind) => answered(() => findEnds(db, tables, batchIds, kind)),
     waited: () => answered(() => findWaited(db, tables, job)),
     undoFailed: (step, error) =>
@@ -163,6 +170,7 @@ export function storeInTransaction(
       transact(db, (tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
     ),
     waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
+    reopen: (returned) => reopenReturned(db, tables, holder, returned, 'wait'),
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
     waited: () => findWaited(db, tables, job),
     // It has no listeners.
