@@ -81,7 +81,7 @@ describe('checkDate', () => {
   ])('refuses %s', (value, shown) => {
     const check = () => checkDate('runAt', value);
     expect(check).toThrow(RangeError);
-    expect(check).toThrow(`runAt must be a Date between the years 1 and 9999, got ${shown}`);
+    expect(check).toThrow(`runAt must be a valid Date between the years 1 and 9999, got ${shown}`);
   });
 });
 

@@ -93,7 +93,7 @@ describe('what is refused', () => {
     [
       { runAt: '2030-01-01' },
       RangeError,
-      "runAt must be a Date between the years 1 and 9999, got '2030-01-01'",
+      "runAt must be a valid Date between the years 1 and 9999, got '2030-01-01'",
     ],
     [{ delayMs: 0, runAt: new Date(0) }, TypeError, 'delayMs and runAt cannot be combined'],
     [{ uniqueKey: '' }, TypeError, "uniqueKey must be a string that is not empty, got ''"],

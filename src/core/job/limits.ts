@@ -55,7 +55,7 @@ export function checkDurationMs(what: string, value: number, minMs = 0, maxMs = 
 export function checkDate(what: string, value: Date): Date {
   const time = value instanceof Date ? value.getTime() : Number.NaN;
   if (!(time >= EARLIEST && time <= LATEST)) {
-    throw new RangeError(`${what} must be a Date between the years 1 and 9999, got ${shown(value)}`);
+    throw new RangeError(`${what} must be a valid Date between the years 1 and 9999, got ${shown(value)}`);
   }
   return value;
 }

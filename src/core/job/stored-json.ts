@@ -102,7 +102,7 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
   ancestors.add(value);
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      if (item === undefined) refuse('undefined in an array; send null', [...path, index]);
+      if (item === undefined) refuse('undefined in an array', [...path, index]);
       path.push(index);
       check(item, path, ancestors);
       path.pop();
