@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build, type Plugin } from 'esbuild';
+import { toZ85 } from '../src/entries/dashboard/assets/z85.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const browser = `${root}src/entries/dashboard/browser`;
@@ -26,8 +27,8 @@ async function bundledAssets(): Promise<string> {
   const texts = await assetTexts();
   const lines = Object.entries(texts).map(([name, text]) => {
     const hash = createHash('sha256').update(text).digest('hex').slice(0, 10);
-    const gzip = gzipSync(text, { level: 9 }).toString('base64');
-    return `  ${JSON.stringify(name)}: { hash: '${hash}', gzip: '${gzip}' },`;
+    const gzip = gzipSync(text, { level: 9 });
+    return `  ${JSON.stringify(name)}: { hash: '${hash}', length: ${gzip.length}, gzip: '${toZ85(gzip)}' },`;
   });
   return [
     '// Made by `npm run assets` from src/entries/dashboard/browser, uPlot and idiomorph: see NOTICES.md.',

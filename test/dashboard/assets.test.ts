@@ -4,15 +4,25 @@ import { build } from 'esbuild';
 import { expect, test } from 'vitest';
 import { assetTexts } from '../../scripts/bundle-dashboard.ts';
 import { ASSETS } from '../../src/entries/dashboard/assets/bundled.ts';
+import { fromZ85, toZ85 } from '../../src/entries/dashboard/assets/z85.ts';
 
 test('what browsers get is what src/entries/dashboard/browser says: otherwise run `npm run assets`', async () => {
   const bundled = Object.fromEntries(
-    Object.entries(ASSETS).map(([name, { gzip }]) => [
+    Object.entries(ASSETS).map(([name, { gzip, length }]) => [
       name,
-      gunzipSync(Buffer.from(gzip, 'base64')).toString(),
+      gunzipSync(fromZ85(gzip, length)).toString(),
     ]),
   );
   expect(bundled).toEqual(await assetTexts());
+});
+
+test('bytes become a text and come back, however many', () => {
+  // The example of the format's specification.
+  expect(toZ85(Uint8Array.of(0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b))).toBe('HelloWorld');
+  for (const length of [0, 1, 2, 3, 4, 5, 255, 256]) {
+    const bytes = Uint8Array.from({ length }, (_, at) => 255 - at);
+    expect(fromZ85(toZ85(bytes), length)).toEqual(bytes);
+  }
 });
 
 test('the entry with its assets is at most 220 kB', async () => {

@@ -1,5 +1,6 @@
 import { takesGzip } from '../answer.ts';
 import { ASSETS } from './bundled.ts';
+import { fromZ85 } from './z85.ts';
 
 export type AssetName = keyof typeof ASSETS;
 
@@ -24,7 +25,8 @@ export async function assetAnswer(request: Request, path: string): Promise<Respo
     'cache-control': 'public, max-age=31536000, immutable',
     vary: 'accept-encoding',
   });
-  const bytes = Uint8Array.from(atob(ASSETS[name].gzip), (char) => char.charCodeAt(0));
+  const { gzip, length } = ASSETS[name];
+  const bytes = fromZ85(gzip, length);
   if (!takesGzip(request)) return new Response(await inflated(bytes), { headers });
   headers.set('content-encoding', 'gzip');
   return new Response(bytes, { headers });
