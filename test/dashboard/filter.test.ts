@@ -73,3 +73,10 @@ describe('a time', () => {
     expect(search.createdBefore).toBeUndefined();
   });
 });
+
+test.each([
+  ['kind:a kind:b', 'kind'],
+  ['after:2h after:1h', 'after'],
+])('%s is refused: one of the two would be ignored', (filter, key) => {
+  expect(read(filter).problems).toEqual([`“${key}:” stands twice: a filter takes one value of it.`]);
+});

@@ -114,6 +114,7 @@ export function filterOf(
     const meant = read(value);
     if (meant === undefined)
       problems.push(`“${value}” is not a valid value of ${key}:${read === timeOf ? `, ${TIMES}` : ''}`);
+    else if (name in search) problems.push(`“${key}:” stands twice: a filter takes one value of it.`);
     else search[name] = meant;
   }
   // Each reader returns what its field holds.
