@@ -136,7 +136,6 @@ export { runInTransaction } from './core/worker/run-in-transaction.ts';
 export type { MemberEnd } from './features/batches/queries/find-ends.ts';
 export type { Waited } from './features/batches/queries/find-waited.ts';
 export { groupTables } from './features/limits/sql/group-statements.ts';
-export { undeclaredLimits } from './features/limits/undeclared-limits.ts';
 export { type DueSchedule, findDueSchedules } from './features/schedules/queries/find-due-schedules.ts';
 export { fireSchedules } from './features/schedules/queries/fire-schedules.ts';
 export { queryScheduleRows } from './features/schedules/sql/schedule-tables.ts';

@@ -188,7 +188,7 @@ describe('what fails', () => {
       await last.end('SIGTERM');
       for (let n = 0; n < count; n++) expectEverySecond(await jobsOf(`s${n}`));
     },
-    60_000,
+    240_000,
   );
 });
 
@@ -210,4 +210,4 @@ test('processes that are killed again and again fire each tick once', async () =
   await until(async () => (await jobsOf('s0')).length >= seen + 2);
   await Promise.all(running.map((process) => process.end('SIGTERM')));
   for (let n = 0; n < 5; n++) expectEverySecond(await jobsOf(`s${n}`));
-}, 90_000);
+}, 240_000);

@@ -1,7 +1,16 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
-import { createQueue, type Database, type Queue, schedulesIn, workflowsIn } from '../../../index.ts';
-import { strangersAmong, undeclaredLimits } from '../../../internal.ts';
+import {
+  createQueue,
+  type Database,
+  type LimitTables,
+  limitsIn,
+  type MakeLimits,
+  type Queue,
+  schedulesIn,
+  workflowsIn,
+} from '../../../index.ts';
+import { strangersAmong } from '../../../internal.ts';
 import type { FoundTables } from './exported-tables.ts';
 
 /**
@@ -26,6 +35,15 @@ export async function queueOf(db: Database, tables: FoundTables): Promise<Queue>
     ...(has({ queueMetrics }) && { metrics: queueMetrics }),
     ...(has(ofWorkflows) && { workflows: workflowsIn(ofWorkflows) }),
   }) as unknown as Queue; // What it has is found out at run time.
+}
+
+/**
+ * As `limitsIn`, where the limits that the app declares are not known: any queue may have limits, and groups.
+ * As if none had any, `queue.check` would say of live jobs that their groups are to be taken off.
+ */
+function undeclaredLimits(tables: LimitTables): MakeLimits {
+  const make = limitsIn(tables, {});
+  return (queue) => Object.assign(make(queue), { has: () => true, isGrouped: () => true });
 }
 
 async function presentTables(db: Database, tables: readonly PgTable[]): Promise<Set<PgTable>> {

@@ -1,4 +1,4 @@
-/** The 85 characters of [Z85](https://rfc.zeromq.org/spec/32/): none needs an escape in a text of JavaScript. */
+/** The digits of [Z85](https://rfc.zeromq.org/spec/32/): none needs an escape in a text of JavaScript. */
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#';
 
 /** Bytes as a text: five characters for four bytes, where base64 takes five and a third. */
