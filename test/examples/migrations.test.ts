@@ -20,7 +20,7 @@ test.each([
   ['title-generation', 'lib/schema.ts'],
 ])(
   'the migrations of the example %s are what drizzle-kit makes of its schema',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (example, schema) => {
     const out = await mkdtemp(join(tmpdir(), 'drizzle-queue-example-'));
     onTestFinished(() => rm(out, { recursive: true }));

@@ -40,7 +40,7 @@ afterAll(async () => {
   await standby?.stop();
   await primary?.stop();
   await replication?.close();
-}, 60_000);
+}, 240_000);
 
 test('an asynchronous standby takes over: the last commits are lost as a whole, every job that survived runs, and ids that come again mix nothing up', {
   timeout: 180_000,

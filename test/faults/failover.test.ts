@@ -36,7 +36,7 @@ afterAll(async () => {
   await proxy?.close();
   await standby?.stop();
   await primary?.stop();
-}, 60_000);
+}, 240_000);
 
 test('a synchronous standby takes over: nothing that was committed is lost, and workers go on', {
   timeout: 180_000,

@@ -177,7 +177,7 @@ test(`SIGKILL of one of four workers, ${KILLS} times: limits of groups and their
 });
 
 test('SIGKILL of a worker that runs a group of which nobody else knows: it goes on elsewhere within 5 s', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const fleet = await start(2);
   await startRespiteIsOver(database);
@@ -239,7 +239,7 @@ test.skipIf(!hasPgBouncer())(
 );
 
 test('a rolling deploy with another limit of each group: each worker keeps to its own', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const version = (concurrency: number): Partial<FleetOptions> => ({
     limits: { tenants: { groups: { concurrency } } },

@@ -76,7 +76,7 @@ describe.skipIf(!installed)('behind PgBouncer in transaction mode', () => {
 
   test.each(['node-postgres', 'postgres.js'] as const)(
     'an app does all that it does elsewhere, on %s',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (driver) => {
       const db = openDb(driver);
       const kept = await db.transaction((tx) => queue.enqueue(tx, work, 'kept'));

@@ -78,7 +78,7 @@ const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
 
 test.each(Object.entries(calls))(
   '%s answers, or says what is wrong',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (method, args) => {
     const seen = new Set<string>();
     await holds(
@@ -108,7 +108,7 @@ const rules: Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknow
 
 test.each(Object.entries(rules))(
   'enqueue and enqueueMany with %s answer, or say what is wrong',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (_, rule) => {
     const limits = limitsIn(control, { q: { groups: {} } });
     const full = createQueue({ keys: control.queueKeys, limits }) as unknown as typeof untyped;
@@ -137,7 +137,7 @@ test.each(Object.entries(rules))(
   },
 );
 
-test('enqueueFrom answers, or says what is wrong', { timeout: 60_000 }, async () => {
+test('enqueueFrom answers, or says what is wrong', { timeout: 240_000 }, async () => {
   const selects = fc.dictionary(hostile.text, fc.integer(), { minKeys: 1, maxKeys: 4 });
   const row = (value: unknown) => () => sql`${value}`;
   const given = hostile.options({
@@ -177,7 +177,7 @@ test('enqueueFrom answers, or says what is wrong', { timeout: 60_000 }, async ()
   expect([...seen].sort()).toEqual(BOTH);
 });
 
-test('a queue of any name is paused and resumed, and no other', { timeout: 60_000 }, async () => {
+test('a queue of any name is paused and resumed, and no other', { timeout: 240_000 }, async () => {
   await database.client`truncate queue_pauses`;
   await queue.pause(database.db, 'another');
   await holds(
@@ -194,7 +194,7 @@ test('a queue of any name is paused and resumed, and no other', { timeout: 60_00
 });
 
 test('a running job is cancelled with any reason, or it is said what is wrong with it', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const seen = new Set<string>();
   const options = hostile.options({ reason: hostile.text, force: fc.boolean() });
@@ -218,7 +218,7 @@ test('a running job is cancelled with any reason, or it is said what is wrong wi
   expect([...seen].sort()).toEqual(BOTH);
 });
 
-test('what is accepted is stored byte for byte, and found again', { timeout: 60_000 }, async () => {
+test('what is accepted is stored byte for byte, and found again', { timeout: 240_000 }, async () => {
   const entries = fc.array(
     fc.record({
       payload: fc.oneof(hostile.name, fc.dictionary(hostile.name, hostile.name, { maxKeys: 3 })),

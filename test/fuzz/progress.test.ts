@@ -17,7 +17,7 @@ const work = defineJob('work');
 const RUNNING = 40;
 
 test('job.progress takes any value, or the worker says what is wrong with it', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const jobs: HandlerContext<typeof work>['job'][] = [];
   const refused = new Map<number, unknown>();

@@ -124,7 +124,7 @@ const acceptsAll = new Set(['cancel', 'fail']);
 
 test.each(Object.entries(calls))(
   '%s answers, or says what is wrong',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (name, args) => {
     // A worker without a handler's queue warns.
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
@@ -143,7 +143,7 @@ describe('functions that run jobs say what is wrong', () => {
   const db = hostile.mostly(fc.constant('the database'));
   const given = (value: unknown) => (value === 'the database' ? database.db : value);
 
-  test('drain', { timeout: 60_000 }, async () => {
+  test('drain', { timeout: 240_000 }, async () => {
     const options = hostile.options({ ...workerOptions, deadlineMs: fc.integer({ min: 1, max: 50 }) });
     vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
     const seen = new Set<string>();
@@ -159,7 +159,7 @@ describe('functions that run jobs say what is wrong', () => {
     expect(await drain(database.db, { queue, handlers, deadlineMs: 10_000 })).toMatchObject({ empty: true });
   });
 
-  test('runNext', { timeout: 60_000 }, async () => {
+  test('runNext', { timeout: 240_000 }, async () => {
     const options = hostile.options({ ...runOptions, queues: fc.array(hostile.text, { maxLength: 3 }) });
     const seen = new Set<string>();
     await holds(
@@ -180,7 +180,7 @@ describe('functions that run jobs say what is wrong', () => {
   });
 });
 
-test('tables in a Postgres schema of any name are only looked for there', { timeout: 60_000 }, async () => {
+test('tables in a Postgres schema of any name are only looked for there', { timeout: 240_000 }, async () => {
   await holds(
     fc.asyncProperty(hostile.text, async (name) => {
       const outcome = await attempt(async () => {
@@ -192,7 +192,7 @@ test('tables in a Postgres schema of any name are only looked for there', { time
   );
 });
 
-test('columns of any name are only looked for under that name', { timeout: 60_000 }, async () => {
+test('columns of any name are only looked for under that name', { timeout: 240_000 }, async () => {
   await holds(
     fc.asyncProperty(hostile.name, hostile.name, async (key, name) => {
       const outcome = await attempt(async () => {
@@ -205,7 +205,7 @@ test('columns of any name are only looked for under that name', { timeout: 60_00
   );
 });
 
-test('a worker serves queues and kinds of any name', { timeout: 60_000 }, async () => {
+test('a worker serves queues and kinds of any name', { timeout: 240_000 }, async () => {
   const names = fc.sample(hostile.name, { numRuns: 60, seed: 7 });
   const kinds = [...new Set(names)];
   const ran: string[] = [];

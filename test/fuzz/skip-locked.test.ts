@@ -53,7 +53,7 @@ const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
 
 test.each(Object.entries(calls))(
   '%s answers, or says what is wrong',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (name, args) => {
     const seen = new Set<string>();
     await holds(

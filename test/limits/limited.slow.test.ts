@@ -104,7 +104,7 @@ describe('a limit of a queue', () => {
     expect(most.get('few')).toBe(3);
     expect(errors).toEqual([]);
     await database.client`delete from queue_jobs where worker_id is null`;
-  }, 90_000);
+  }, 240_000);
 
   test('the first job of an idle queue is claimed, leased and begun by three statements', async () => {
     const { workers } = working(1);
@@ -186,7 +186,7 @@ describe('a change at run time', () => {
     await until(() => most.get('few') === 3);
     expect(errors).toEqual([]);
     await database.client`delete from queue_jobs where worker_id is null`;
-  }, 60_000);
+  }, 240_000);
 
   test('gives a limit to a queue that declares none, and takes it away', async () => {
     const { workers, running, most } = working(2);
@@ -204,7 +204,7 @@ describe('a change at run time', () => {
     await until(() => most.get('open') === 20);
     await until(async () => (await leased('open')) === 0);
     await database.client`delete from queue_jobs where worker_id is null`;
-  }, 60_000);
+  }, 240_000);
 
   test('in an open transaction holds up nobody', async () => {
     const { workers, begun } = working(1);
@@ -237,7 +237,7 @@ describe('what goes wrong', () => {
     expect(new Set(errors.map(({ during }) => during))).toEqual(new Set(["taking slots of 'few'"]));
     atFaultPoints();
     await until(async () => (await leased('few')) === 0);
-  }, 60_000);
+  }, 240_000);
 
   test('a worker that is wrongly declared gone begins nothing beyond the limit once it is back', async () => {
     const running = { first: 0, second: 0 };
@@ -309,7 +309,7 @@ describe('what goes wrong', () => {
     expect(Math.max(...begun.slice(covered).map(({ all }) => all))).toBe(3);
     // Nobody has declared this one gone.
     expect(Math.max(...begun.flatMap(({ by, own }) => (by === 'second' ? own : [])))).toBe(3);
-  }, 60_000);
+  }, 240_000);
 
   test('the slots of a worker are free in the statement that removes its row', async () => {
     const { workers, begun } = working(1);

@@ -179,7 +179,7 @@ describe('under repeatable read', () => {
   });
 });
 
-describe('many at once', { timeout: 60_000 }, () => {
+describe('many at once', { timeout: 240_000 }, () => {
   test('bulks in opposite orders do not deadlock', async () => {
     const connections = await database.connect(6);
     const keys = Array.from({ length: 60 }, (_, n) => `key ${n}`);

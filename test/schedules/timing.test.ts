@@ -276,7 +276,7 @@ describe('a change of the clock', () => {
         );
       }
     },
-    60_000,
+    240_000,
   );
 });
 

@@ -182,7 +182,7 @@ describe('workers of the version before and of this one', { timeout: 400_000 }, 
 });
 
 describe('workers of this version, and of one to come that adds columns with defaults', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, () => {
   const next = createQueueTables({ columns: { added: integer('added').notNull().default(7) } });
   let before: Side;

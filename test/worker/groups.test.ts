@@ -148,7 +148,7 @@ describe('concurrency of a group', () => {
       completed: 2_510,
       empty: true,
     });
-  }, 90_000);
+  }, 240_000);
 
   test('jobs that were enqueued before the queue had groups run, too', async () => {
     const { queue, step } = setUp({ groups: { concurrency: 1 } });

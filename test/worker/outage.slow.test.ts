@@ -11,7 +11,7 @@ const queue = createQueue();
 const sleep = defineJob('sleep');
 
 test('after a crash of the server nobody is declared gone who can come back; who cannot is, later', {
-  timeout: 90_000,
+  timeout: 240_000,
 }, async () => {
   const server = await startPostgres({ settings: { synchronous_commit: true } });
   onTestFinished(() => server.stop());
@@ -75,7 +75,7 @@ test('after a crash of the server nobody is declared gone who can come back; who
 });
 
 test('while the database is away a worker that asks for cancels and pauses says so seldom, and asks at once afterwards', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const server = await startPostgres({ settings: { synchronous_commit: true } });
   onTestFinished(() => server.stop());

@@ -17,7 +17,7 @@ describe('a worker whose queue has a table of keys', () => {
     await expect(started).rejects.toThrow("`export * from 'drizzle-queue/schema/control'`");
   });
 
-  test('prunes the keys whose time is over, in batches, and no others', { timeout: 30_000 }, async () => {
+  test('prunes the keys whose time is over, in batches, and no others', { timeout: 240_000 }, async () => {
     await addControlTables(database);
     await database.client`
       insert into queue_keys (queue, kind, key, until)

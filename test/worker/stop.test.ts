@@ -29,16 +29,13 @@ function startSleeper(env: Record<string, string> = {}) {
   return worker;
 }
 
-async function untilWaiting(text: string, timeoutMs?: number): Promise<void> {
-  await until(
-    async () => {
-      const waiting = await database.client`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`;
-      return waiting.length > 0;
-    },
-    timeoutMs === undefined ? {} : { timeoutMs },
-  );
+async function untilWaiting(text: string): Promise<void> {
+  await until(async () => {
+    const waiting = await database.client`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`;
+    return waiting.length > 0;
+  });
 }
 
 describe('stop', () => {
@@ -231,7 +228,7 @@ describe('stop', () => {
     expect(await database.client`select from queue_jobs where attempt > 0`).toHaveLength(0);
   });
 
-  test('is not kept by a batch of results that is being deleted', { timeout: 20_000 }, async () => {
+  test('is not kept by a batch of results that is being deleted', { timeout: 240_000 }, async () => {
     const client = postgres(database.url, { max: 4 });
     onTestFinished(() => client.end({ timeout: 1 }));
     const worker = createWorker(drizzle({ client }), { queue, handlers: [handle(sleep, () => {})] });
@@ -239,7 +236,7 @@ describe('stop', () => {
       await tx`lock table queue_results in access exclusive mode`;
       await worker.start();
       // A cluster is first asked which queues have results.
-      await untilWaiting(citusCluster() === undefined ? 'delete from' : 'queue_results', 15_000);
+      await untilWaiting(citusCluster() === undefined ? 'delete from' : 'queue_results');
       const startMs = performance.now();
       await worker.stop();
       expect(performance.now() - startMs).toBeLessThan(5_000);

@@ -7,7 +7,7 @@ import { openPglite } from '../../support/pglite.ts';
 
 const count = defineJob('count', { queue: 'numbers' });
 
-test('figures work on PGlite, which has one connection', { timeout: 60_000 }, async () => {
+test('figures work on PGlite, which has one connection', { timeout: 240_000 }, async () => {
   const client = await openPglite();
   try {
     const folder = new URL('../../../drizzle-metrics/', import.meta.url);

@@ -163,7 +163,7 @@ describe('its cost', () => {
     });
   });
 
-  test('is bounded while the table is locked: the counts are unknown', { timeout: 60_000 }, async () => {
+  test('is bounded while the table is locked: the counts are unknown', { timeout: 240_000 }, async () => {
     const queue = newQueue();
     await database.client`insert into queue_workers (name, queues, kinds) values ('w', '["mail"]', '["mail"]')`;
     const [locker] = await database.connect();
@@ -189,7 +189,7 @@ describe('its cost', () => {
 });
 
 describe('what workers did', () => {
-  test('is reported at the stop, with how long jobs waited and ran', { timeout: 60_000 }, async () => {
+  test('is reported at the stop, with how long jobs waited and ran', { timeout: 240_000 }, async () => {
     const queue = newQueue();
     const ended: string[] = [];
     const worker = createWorker(database.db, {

@@ -47,7 +47,7 @@ const numbered = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ payload: { n, deadly: false } }));
 
 test('a kill in the middle of a batch spends an attempt of each of its jobs', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   await queue.enqueueMany(database.db, written, numbered(5));
   const ledger = await openLedger();
@@ -66,7 +66,7 @@ test('a kill in the middle of a batch spends an attempt of each of its jobs', {
   expect(seen).toEqual([2, 2, 2, 2, 2]);
 });
 
-test('a kill while a batch gathers spends no last attempt', { timeout: 60_000 }, async () => {
+test('a kill while a batch gathers spends no last attempt', { timeout: 240_000 }, async () => {
   await queue.enqueueMany(
     database.db,
     single,

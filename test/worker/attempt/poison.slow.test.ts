@@ -13,7 +13,7 @@ const database = useTestDatabase();
 const queue = createQueue();
 
 test('a job that kills its worker each time is discarded with that reason, after maxAttempts', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const { id } = await queue.enqueue(database.db, poison);
   for (const attempt of [1, 2]) {

@@ -100,7 +100,7 @@ describe('beside an endless stream of priority 0', () => {
 
   describe.each(streams)('$queue', (stream) => {
     test('each priority begins, and waits for nothing that came much later', {
-      timeout: 60_000,
+      timeout: 240_000,
     }, async () => {
       const began = await beginnings(stream, 20_000);
       for (let priority = 1; priority <= 9; priority++) {

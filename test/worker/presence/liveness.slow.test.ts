@@ -20,7 +20,7 @@ useObservedWorkers();
 
 describe('a worker process', () => {
   test('whose event loop is blocked for 14 seconds is not gone: it runs its job, once', {
-    timeout: 60_000,
+    timeout: 240_000,
   }, async () => {
     const { process, id, jobId } = await startProcess('blocks', () =>
       queue.enqueue(database.db, block, { ms: 14_000 }),
@@ -43,7 +43,7 @@ describe('a worker process', () => {
   });
 
   test('that is stopped for long is gone; when it goes on it comes back, and what it lost is aborted', {
-    timeout: 90_000,
+    timeout: 240_000,
   }, async () => {
     const { process, id, jobId } = await startProcess('sleeps', () => queue.enqueue(database.db, sleep));
     const peer = await startWorker(undefined, { frozenMs: 15_000 });

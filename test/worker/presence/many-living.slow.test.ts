@@ -42,4 +42,4 @@ test(`among ${LIVING} workers that live, a killed one is found as soon as among 
   expect(workers.flatMap(({ gone }) => gone)).toEqual([id]);
   expect(workers.flatMap(({ lost }) => lost)).toEqual([]);
   expect((await queue.find(database.db, jobId))?.attempt).toBe(2);
-}, 60_000);
+}, 240_000);

@@ -44,7 +44,7 @@ test('one of 300 workers looks at the others every 6 seconds, and still shows it
     select 'dead', '[]', 999999, node from queue_workers where id = ${workerId} returning id`;
   expect((await gone)[0].workerId).toBe(Number(row?.id));
   expect(performance.now() - goneMs).toBeLessThan(12_000);
-}, 60_000);
+}, 240_000);
 
 test('one of 300 that is declared gone notices it by its next heartbeat', async () => {
   await register(300);
@@ -65,4 +65,4 @@ test('one of 300 that is declared gone notices it by its next heartbeat', async 
   expect(after?.seen).not.toBe(before?.seen);
   const { id } = await queue.enqueue(database.db, sleep);
   await until(async () => (await queue.find(database.db, id))?.state === 'completed');
-}, 60_000);
+}, 240_000);

@@ -133,7 +133,7 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
 });
 
 test('what it has claimed while it was gone, and a peer has taken over before the answer came, is ended', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const [peer = database] = await database.connect();
   let reason: unknown;

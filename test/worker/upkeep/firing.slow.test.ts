@@ -68,7 +68,7 @@ describe('a rolling deploy', () => {
     const [last] = await database.client<{ version: number }[]>`
       select metadata -> 'version' as version from queue_results order by job_id desc limit 1`;
     expect(last?.version).toBe(2);
-  }, 30_000);
+  }, 240_000);
 
   test('to another timing fires by the new one, whoever fires it', async () => {
     const old = await ticking([secondly('a')]);
@@ -86,7 +86,7 @@ describe('a rolling deploy', () => {
       await worker.stop();
       expect(errors).toEqual([]);
     }
-  }, 30_000);
+  }, 240_000);
 
   test('that takes a declaration away: the old workers fire it, the new ones do not', async () => {
     const old = await ticking([secondly('a')]);
@@ -108,7 +108,7 @@ describe('a rolling deploy', () => {
     await database.client`update queue_schedules set seen_at = now() - interval '8 days' where name = 'a'`;
     await ticking([secondly('b')]);
     await until(async () => (await rowOf('a')) === undefined);
-  }, 40_000);
+  }, 240_000);
 });
 
 describe('what fails', () => {
