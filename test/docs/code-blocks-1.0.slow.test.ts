@@ -6,6 +6,6 @@ import { readPages } from './pages.ts';
 // The rest, and drizzle-orm 0.45, are in `code-blocks.slow.test.ts`.
 test.skipIf(process.env.DRIZZLE === 'v1')(
   'the code in the documentation compiles with drizzle-orm 1.0',
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   () => expect(checkTypes(withoutFollowed(readPages()), 'tsconfig.v1.json')).toEqual([]),
 );
