@@ -683,6 +683,41 @@ describe('under faults', () => {
     expect(lost).toBe(3);
   });
 
+  test('a child that was put back is waited for, although opening its batch again loses its answer', async () => {
+    const mended = gate();
+    let isBroken = true;
+    let [childId, lost] = [0, 0];
+    await start(
+      async ({ step }) => {
+        const one = await step.enqueue('one', child, 4);
+        childId = one.id;
+        return await step.waitForJob(one);
+      },
+      [
+        handle(child, async ({ payload }) => {
+          if (isBroken) throw new Error('broken');
+          await mended.opened;
+          return payload * 10;
+        }),
+      ],
+    );
+    const id = await enqueue();
+    expect(await recordOf(id)).toMatchObject({ state: 'discarded' });
+    isBroken = false;
+    atFaultPoints(async (at) => {
+      if (at !== 'wait: reopened' || lost > 2) return;
+      lost++;
+      throw new Error('lost here');
+    });
+    await queue.redrive(database.db, childId);
+    expect(await queue.workflows.redrive(database.db, id, { from: 'one: end' })).toBe('redriven');
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    mended.open();
+    expect(await outputOf(id)).toBe(40);
+    expect(lost).toBe(3);
+    expect(await openBatches()).toBe(0);
+  });
+
   test('children whose enqueue lost its answer are enqueued once, and waited for', async () => {
     let lost = 0;
     atFaultPoints(async (at) => {

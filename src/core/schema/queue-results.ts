@@ -64,9 +64,9 @@ export type ResultsTable<
 /**
  * `queue_results`: what became of a job. It has the columns of the job as it was when it ended, plus `state`,
  * `output` and `finished_at`, so `redrive` can put a discarded job back whole. Not here is what only a live
- * job has: `waiting_key`, `blockers`, `cancel_reason` and `progress`. The fence is here: it
- * goes on from where it was, so a worker that held the job in its first life is never its holder in the
- * second. Only the payload of a completed job may be missing (`keepResult: 'outcome'`).
+ * job has: `waiting_key`, `blockers`, `cancel_reason` and `progress`. The fence goes on from where it was, so
+ * a worker that held the job in its first life is never its holder in the second. Only the payload of a
+ * completed job may be missing (`keepResult: 'outcome'`).
  */
 export function defineResultsTable<
   TName extends string,

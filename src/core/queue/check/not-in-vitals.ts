@@ -11,8 +11,7 @@ const SAID_BY: Readonly<Partial<Record<Finding['code'], Vital['code']>>> = {
 /**
  * The findings whose cause no vital tells, for a reader of both. A vital that is well or unknown tells
  * nothing, so what a check has found beside it stays. So does what it has found of another queue or kind:
- * a check also looks at schedules that have no due job yet. And so do the silent workers
- * that the vital does not name.
+ * a check also looks at schedules that have no due job yet. So do silent workers that the vital only counts.
  */
 export function notInVitals(findings: readonly Finding[], vitals: readonly Vital[]): Finding[] {
   const telling = vitals.filter(({ severity }) => severity === 'warning' || severity === 'error');
