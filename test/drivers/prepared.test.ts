@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { beginInLargeTable } from '../../src/core/queries/begin/begin-jobs.ts';
-import { claimFromSmallTable, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
+import { beginByKeptPlan } from '../../src/core/queries/begin/begin-jobs.ts';
+import { claimByKeptPlan, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import type { Database, Runner } from '../../src/core/sql/executor.ts';
 import { Claims } from '../../src/core/worker/claim/claims.ts';
@@ -89,14 +89,14 @@ test('are planned for what the table holds, also when it was empty at first', as
   }
 });
 
-test('claims of a small table keep their plan, and a large one is left to those that are planned anew', async () => {
+test('claims of a small table keep their plan, and do nothing in a larger one', async () => {
   const { client } = database;
   await client`alter table queue_jobs set (autovacuum_enabled = off)`;
   // A vacuum may leave a table as large as it was.
   await client`truncate queue_jobs`;
   await client`vacuum analyze queue_jobs`;
   const db = preparing(database.db);
-  const claim = () => claimFromSmallTable(db, tables, claimOf({ limit: 2 }));
+  const claim = () => claimByKeptPlan(db, tables, { ...claimOf({ limit: 2 }), ifTableIs: 'small' });
   for (let times = 0; times < 20; times++) expect(await claim()).toEqual([]);
   await fillJobs(client, 3);
   expect(await claim()).toHaveLength(2);
@@ -127,7 +127,7 @@ test('claims of a small table keep their plan, and a large one is left to those 
   expect((await claims.next(5, 1)).jobs).toHaveLength(5);
 });
 
-test('beginnings in a large table keep a plan by its primary key, and those in a small one are planned anew', async () => {
+test('beginnings in a grown table keep a plan by its primary key', async () => {
   const { client } = database;
   await client`alter table queue_jobs set (autovacuum_enabled = off)`;
   await client`truncate queue_jobs`;
@@ -142,7 +142,8 @@ test('beginnings in a large table keep a plan by its primary key, and those in a
   await fillJobs(client, 5);
   await client`update queue_jobs set max_attempts = 1`;
   const few = await claimed();
-  expect(await beginInLargeTable(db, tables, holder, few)).toBeUndefined();
+  const options = { ifTableIs: 'grown' } as const;
+  expect(await beginByKeptPlan(db, tables, holder, few, options)).toBeUndefined();
   expect(await begunAmong(few.map(({ id }) => id))).toEqual(new Set());
 
   // The last rows stay, so that a vacuum cannot make the table smaller: almost all of it is empty.
@@ -162,7 +163,7 @@ test('beginnings in a large table keep a plan by its primary key, and those in a
   await client.unsafe('begin');
   const before = await scans();
   for (let times = 0; times < 20; times++) {
-    expect(await beginInLargeTable(db, tables, holder, [...lost, ...kept])).toEqual(keptIds);
+    expect(await beginByKeptPlan(db, tables, holder, [...lost, ...kept], options)).toEqual(keptIds);
   }
   expect(await scans()).toBe(before);
   await client.unsafe('commit');

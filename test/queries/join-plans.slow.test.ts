@@ -323,10 +323,10 @@ const situations: Readonly<Record<string, Situation>> = {
       unparkJobsQuery: unparkJobsQuery(tables, { queue: 'q', ids, onlyWaiting: false }),
       'unparkJobsQuery, groups': unparkJobsQuery(grouped(), { queue: 'q', ids, onlyWaiting: true }),
       beginJobsQuery: beginJobsQuery(tables, holder, heldJobs),
-      'beginJobsQuery, large': beginJobsQuery(tables, holder, heldJobs, {
+      'beginJobsQuery, grown': beginJobsQuery(tables, holder, heldJobs, {
         locks: 'briefly',
         onDisk: 'soon',
-        onlyIfLarge: true,
+        ifTableIs: 'grown',
       }),
       'beginJobsQuery, free': beginJobsQuery(tables, holder, heldJobs, { locks: 'skip' }),
       writeProgressQuery: writeProgressQuery(

@@ -87,7 +87,8 @@ const claims: Readonly<Record<string, Partial<Claim>>> = {
   plain: {},
   'from gone workers': { fromGoneWorkers: true },
   'heeding pauses': { heedPauses: true },
-  'of a small table': { onlyIfSmall: true },
+  'of a small table': { ifTableIs: 'small' },
+  'of a grown table': { ifTableIs: 'grown' },
   'of one that begins': { beginning: 1 },
   'of many that begin': { beginning: { atMost: 3, provenKinds: ['k'] } },
   'of many of whose kinds some are proven': {

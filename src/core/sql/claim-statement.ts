@@ -9,7 +9,7 @@ import type { Place } from './kept-statement.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { planAnew } from './plan-anew.ts';
 import { isNotAmong, servedKindOf } from './served-kind.ts';
-import { isSmall, tableSize } from './small-table.ts';
+import { isOf, type TableSize, tableSize } from './table-size.ts';
 import { timestampText } from './timestamp-text.ts';
 
 /** A claim stops at the job that takes it above this: 500 payloads of a megabyte would exhaust memory. */
@@ -40,8 +40,8 @@ export interface Claim {
   readonly heedPauses?: boolean | undefined;
   /** Whether the jobs are returned with their costs. @default false */
   readonly withCosts?: boolean | undefined;
-  /** Claims nothing unless the table is small: see `claimFromSmallTable`. @default false */
-  readonly onlyIfSmall?: boolean | undefined;
+  /** Claims nothing unless the table is of this size: see `claimByKeptPlan`. @default undefined any */
+  readonly ifTableIs?: TableSize | undefined;
 }
 
 /** What the text of a claim depends on. */
@@ -56,7 +56,7 @@ export interface ClaimShape {
   readonly proven: boolean;
   readonly fromGoneWorkers: boolean;
   readonly heedPauses: boolean;
-  readonly onlyIfSmall: boolean;
+  readonly ifTableIs: TableSize | undefined;
   readonly withCosts: boolean;
 }
 
@@ -79,7 +79,7 @@ type ClaimPlace = Place<ClaimValues>;
 
 export function shapeOf(claim: Claim): ClaimShape {
   const { kinds, bands, ids, without, beginning, fromGoneWorkers } = claim;
-  const { heedPauses = false, onlyIfSmall = false, withCosts = false } = claim;
+  const { heedPauses = false, ifTableIs, withCosts = false } = claim;
   const many = typeof beginning === 'object' ? beginning : undefined;
   return {
     among: ids !== undefined,
@@ -89,7 +89,7 @@ export function shapeOf(claim: Claim): ClaimShape {
     proven: many !== undefined && kinds.every((kind) => many.provenKinds.includes(kind)),
     fromGoneWorkers,
     heedPauses,
-    onlyIfSmall,
+    ifTableIs,
     withCosts,
   };
 }
@@ -116,7 +116,7 @@ export function valuesOf(
 /** See `claimJobs`. */
 export function claimStatement(tables: QueueTables, shape: ClaimShape, place: ClaimPlace): SQL {
   const { queueJobs, queueWorkers, queuePauses } = tables;
-  const { among, without, beginning, proven, fromGoneWorkers, heedPauses, onlyIfSmall, withCosts } = shape;
+  const { among, without, beginning, proven, fromGoneWorkers, heedPauses, ifTableIs, withCosts } = shape;
   const workerId = place('workerId');
   const held = fromGoneWorkers
     ? // Never its own: a worker that was declared gone by mistake still runs what it holds.
@@ -145,7 +145,12 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
   const later = beginsLater(place('atMost'), before);
   return handOver(tables, {
     ctes: sql`
-    with ${onlyIfSmall ? tableSize(queueJobs) : sql``}due as (
+    with ${
+      ifTableIs
+        ? sql`${tableSize(queueJobs, ifTableIs)},
+    `
+        : sql``
+    }due as (
       select j.id, j.bytes${weighs ? sql`, j.last, j.silent, j.proven` : sql``}
       from ${from}
       limit ${place('limit')}
@@ -162,22 +167,22 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
     // A key that holds until the first claim; where it is null already, the update stays HOT.
     set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
     where: sql`j.queue = ${place('queue')} and j.id = any(array(select id from within))${
-      onlyIfSmall ? sql` and ${isSmall}` : sql``
+      ifTableIs ? sql` and ${isOf(ifTableIs)}` : sql``
     }`,
     returning: claimedColumns(tables, withCosts),
-    answer: { name: 'claimed', select: claimedRows(tables, { withSize: onlyIfSmall, withCosts }) },
+    answer: { name: 'claimed', select: claimedRows(tables, { withSize: ifTableIs, withCosts }) },
   });
 }
 
 /** The due jobs in the bands, as `j`: one exact index range per band. */
 function inBands(
   queueJobs: QueueTables['queueJobs'],
-  { split, onlyIfSmall }: ClaimShape,
+  { split, ifTableIs }: ClaimShape,
   columns: SQL,
   due: SQL,
   place: ClaimPlace,
 ): SQL {
-  const planned = onlyIfSmall ? sql`` : sql`${planAnew()} cross join `;
+  const planned = ifTableIs ? sql`` : sql`${planAnew()} cross join `;
   return sql`${planned}jsonb_to_recordset(${place('places')}::text::jsonb)
         as band(priority int2, floor timestamptz${split ? sql`, ceiling timestamptz` : sql``})
       cross join lateral (
@@ -190,9 +195,9 @@ function inBands(
               : sql``
           }
           and ${due}${
-            onlyIfSmall
+            ifTableIs
               ? sql`
-          and ${isSmall}`
+          and ${isOf(ifTableIs)}`
               : sql``
           }
         order by j.run_at, j.id limit (select ${place('limit')}::int8)

@@ -7,6 +7,7 @@ import type { RawRow } from './executor.ts';
 import { ownNames, ownRecord, selectOwn } from './own-values.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { membersIn } from './statement-context.ts';
+import type { TableSize } from './table-size.ts';
 
 /** Until when the handler of a claimed job may be called. After that it was claimed for nothing. */
 export interface BeginTime {
@@ -107,14 +108,17 @@ function batchOf(tables: QueueTables): SQL {
 /**
  * The rows of {@link claimedColumns}, by the name `claimed`, as {@link toClaimedJobs} reads them.
  *
- * @param withSize whether with `small` of `tableSize`, and with a row of that alone where none is claimed
+ * @param withSize with the column of `tableSize`, and with a row of that alone where none is claimed
  * @param withCosts as there
  */
 export function claimedRows(
   tables: QueueTables,
-  { withSize = false, withCosts = false }: { readonly withSize?: boolean; readonly withCosts?: boolean } = {},
+  {
+    withSize,
+    withCosts = false,
+  }: { readonly withSize?: TableSize | undefined; readonly withCosts?: boolean } = {},
 ): SQL {
-  const size = withSize ? sql`t.small, ` : sql``;
+  const size = withSize ? sql`t.${sql.raw(withSize)}, ` : sql``;
   const own = ownColumnsOf(tables.queueJobs);
   return sql`
     select ${size}j.id, j.kind, j.payload, ${payloadBytes} as payload_bytes, j.priority,

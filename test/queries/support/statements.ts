@@ -662,10 +662,15 @@ export function allStatements(
       locks: 'briefly',
       onDisk: 'soon',
     }),
-    'beginJobsQuery, in a large table': beginJobsQuery(tables, held, [{ id, fence: 1 }], {
+    'beginJobsQuery, of a small table': beginJobsQuery(tables, held, [{ id, fence: 1 }], {
       locks: 'briefly',
       onDisk: 'soon',
-      onlyIfLarge: true,
+      ifTableIs: 'small',
+    }),
+    'beginJobsQuery, of a grown table': beginJobsQuery(tables, held, [{ id, fence: 1 }], {
+      locks: 'briefly',
+      onDisk: 'soon',
+      ifTableIs: 'grown',
     }),
     'beginJobsQuery, of free rows': beginJobsQuery(tables, held, [{ id, fence: 1 }], { locks: 'skip' }),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
@@ -743,7 +748,16 @@ export function allStatements(
       beginning: 1,
       without: [id, id + 1],
     }),
-    'claimJobsQuery, of a small table': claimJobsQuery(tables, { ...claim, beginning: 1, onlyIfSmall: true }),
+    'claimJobsQuery, of a small table': claimJobsQuery(tables, {
+      ...claim,
+      beginning: 1,
+      ifTableIs: 'small',
+    }),
+    'claimJobsQuery, of a grown table': claimJobsQuery(tables, {
+      ...claim,
+      beginning: 1,
+      ifTableIs: 'grown',
+    }),
     'claimJobsQuery, beginning many': claimJobsQuery(tables, {
       ...claim,
       beginning: { atMost: 3, provenKinds: [text] },
@@ -815,6 +829,18 @@ export function allStatements(
       kinds: [text],
       horizonMs: 1_600,
     }),
+    'findDueQuery, of a small table': findDueQuery(tables, {
+      looks: [{ queue: text, floorMs: time.getTime() }],
+      kinds: [text],
+      horizonMs: 1_600,
+      ifTableIs: 'small',
+    }),
+    'findDueQuery, of a grown table': findDueQuery(tables, {
+      looks: [{ queue: text, floorMs: time.getTime() }],
+      kinds: [text],
+      horizonMs: 1_600,
+      ifTableIs: 'grown',
+    }),
     'findDueQuery, of many queues': findDueQuery(tables, {
       looks: Array.from({ length: 101 }, (_, n) => ({ queue: `${text} ${n}`, floorMs: time.getTime() })),
       kinds: [text],
@@ -848,6 +874,20 @@ export function allStatements(
       kinds: [text],
       workerId: id,
       slice: 2_000,
+    }),
+    'findOverlookedQuery, of a small table': findOverlookedQuery(tables, {
+      looks: [{ queue: text, passed: [passed, passed], after: undefined }],
+      kinds: [text],
+      workerId: id,
+      slice: 2_000,
+      ifTableIs: 'small',
+    }),
+    'findOverlookedQuery, of a grown table': findOverlookedQuery(tables, {
+      looks: [{ queue: text, passed: [passed, passed], after: undefined }],
+      kinds: [text],
+      workerId: id,
+      slice: 2_000,
+      ifTableIs: 'grown',
     }),
     findPausesQuery: findPausesQuery(tables),
     findRequestsQuery: findRequestsQuery(tables, {
@@ -911,6 +951,18 @@ export function allStatements(
       {
         locks: 'briefly',
       },
+    ),
+    'finishJobsQuery, of a small table': finishJobsQuery(
+      tables,
+      held,
+      [{ id, fence: 1, transition: finish }],
+      { locks: 'briefly', ifTableIs: 'small' },
+    ),
+    'finishJobsQuery, of a grown table': finishJobsQuery(
+      tables,
+      held,
+      [{ id, fence: 1, transition: { ...finish, keepResult: false } }],
+      { locks: 'briefly', ifTableIs: 'grown' },
     ),
     'finishJobsQuery, of free rows': finishJobsQuery(tables, held, [{ id, fence: 1, transition: finish }], {
       locks: 'skip',

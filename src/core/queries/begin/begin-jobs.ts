@@ -5,8 +5,8 @@ import { faultPoint } from '../../sql/fault-point.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
-import { isLarge, largeTable } from '../../sql/small-table.ts';
 import { isDistributed } from '../../sql/statement-context.ts';
+import { isOf, type TableSize, tableSize } from '../../sql/table-size.ts';
 
 /**
  * When a record is on the server's disk: `now`, as its statement ends, or `soon`, within about 0.6 seconds.
@@ -19,8 +19,8 @@ export interface BeginOptions {
   readonly locks?: RowLocks;
   /** `soon` only outside of a user's transaction, whose commit would be as late. @default 'now' */
   readonly onDisk?: OnDisk;
-  /** Begins nothing unless the table is large: see `beginInLargeTable`. @default false */
-  readonly onlyIfLarge?: boolean;
+  /** Begins nothing unless the table is of this size: see `beginByKeptPlan`. @default undefined any */
+  readonly ifTableIs?: TableSize | undefined;
 }
 
 /** Which jobs have begun, and which are held but locked by another transaction. The others are lost. */
@@ -53,23 +53,21 @@ export async function beginJobs(
 
 /**
  * The same by a prepared statement that Postgres plans once. Planning takes a third of the time of one for
- * 100 jobs, and short handlers need one for each 100.
+ * 100 jobs, and short handlers need one for each 100. See `TableSize` for what its plan may be.
  *
- * **Under concurrency.** As {@link beginJobs}. A plan that was kept while the table was large reads no more
- * than these jobs when it has become small, too.
+ * **Under concurrency.** As {@link beginJobs}.
  *
- * @returns `undefined` where the table is too small for a plan that is kept: then nothing has begun
+ * @returns `undefined` where the table is of another size: then nothing has begun
  */
-export async function beginInLargeTable(
+export async function beginByKeptPlan(
   db: Runner,
   tables: QueueTables,
   holder: Holder,
   jobs: readonly HeldJob[],
-  options?: Omit<BeginOptions, 'onlyIfLarge'>,
+  options: BeginOptions & { readonly ifTableIs: TableSize },
 ): Promise<Set<number> | undefined> {
-  const query = beginJobsQuery(tables, holder, jobs, { ...options, onlyIfLarge: true });
-  const rows = await queryRows(db, tables, query);
-  if (rows[0]?.large === false) return undefined;
+  const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, options));
+  if (rows[0]?.[options.ifTableIs] === false) return undefined;
   await faultPoint('begin: written');
   const begun = new Set(jobs.map(({ id }) => id));
   for (const { id } of rows) begun.delete(Number(id));
@@ -98,14 +96,14 @@ export async function beginFreeJobs(
 /**
  * Returns those that have *not* begun, unless locked rows are skipped: hardly ever a row to read.
  *
- * @insteadOnCitus (plain; soon on disk; in a large table) beginJobsQuery, of free rows: it would wait there
- * for as long as a row is locked
+ * @insteadOnCitus (plain; soon on disk; of a small table; of a grown table) beginJobsQuery, of free rows: it
+ * would wait there for as long as a row is locked
  */
 export function beginJobsQuery(
   tables: QueueTables,
   holder: Holder,
   jobs: readonly HeldJob[],
-  { locks = 'wait', onDisk = 'now', onlyIfLarge = false }: BeginOptions = {},
+  { locks = 'wait', onDisk = 'now', ifTableIs }: BeginOptions = {},
 ): SQL {
   const { queueJobs } = tables;
   const skip = locks === 'skip';
@@ -119,8 +117,8 @@ export function beginJobsQuery(
     : sql``;
   const where = skip
     ? sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`
-    : sql`${stillHeld(holder)}${onlyIfLarge ? sql` and ${isLarge}` : sql``}`;
-  const large = onlyIfLarge ? sql`, ${isLarge} as large` : sql``;
+    : sql`${stillHeld(holder)}${ifTableIs ? sql` and ${isOf(ifTableIs)}` : sql``}`;
+  const size = ifTableIs ? sql`, ${isOf(ifTableIs)} as ${sql.raw(ifTableIs)}` : sql``;
   const answer = skip
     ? sql`
     select id, false as locked from begun
@@ -128,10 +126,15 @@ export function beginJobsQuery(
     select j.id, true from ${queueJobs} as j
     where ${stillHeld(holder)} and j.id not in (select id from begun)`
     : sql`
-    select id${large} from i where id not in (select id from begun)`;
-  const one = onlyIfLarge ? ONE_ROW : planAnew();
+    select id${size} from i where id not in (select id from begun)`;
+  const one = ifTableIs ? ONE_ROW : planAnew();
   return sql`
-    with ${onlyIfLarge ? largeTable(queueJobs) : sql``}i as materialized (
+    with ${
+      ifTableIs
+        ? sql`${tableSize(queueJobs, ifTableIs)},
+    `
+        : sql``
+    }i as materialized (
       select id, fence from ${one}${lockPatience(tables, locks)}${commitPatience(tables, onDisk)}
         cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
     )${free},

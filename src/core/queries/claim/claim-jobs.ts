@@ -6,6 +6,7 @@ import { type ClaimedJob, forgetRows, toClaimedJobs } from '../../sql/claimed-jo
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import { KeptStatements } from '../../sql/kept-statement.ts';
+import type { TableSize } from '../../sql/table-size.ts';
 
 export type { Band } from '../../sql/claim-order.ts';
 export type { Claim } from '../../sql/claim-statement.ts';
@@ -41,19 +42,19 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
 }
 
 /**
- * The same by a prepared statement that Postgres plans once, which takes a small claim less than half of the
- * time. Its plan may be for an empty table, and read all of it once for each band.
+ * The same by a prepared statement that Postgres plans once, for tables of one size. A small claim takes less
+ * than half of the time by it. See `TableSize` for what its plan may be.
  *
- * @returns `undefined` where the table is too large for that: then it has claimed nothing
+ * @returns `undefined` where the table is of another size: then it has claimed nothing
  */
-export async function claimFromSmallTable(
+export async function claimByKeptPlan(
   db: Runner,
   tables: QueueTables,
-  claim: Omit<Claim, 'ids'>,
+  claim: Omit<Claim, 'ids'> & { readonly ifTableIs: TableSize },
 ): Promise<ClaimedJob[] | undefined> {
-  const rows = await queryRows(db, tables, claimJobsQuery(tables, { ...claim, onlyIfSmall: true }));
+  const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
-  if (rows[0]?.small !== true) return undefined;
+  if (rows[0]?.[claim.ifTableIs] !== true) return undefined;
   // Without a job there is one row that says so.
   const found = rows.filter(({ id }) => id !== null);
   forgetRows(rows);
@@ -70,7 +71,7 @@ const statements = new KeptStatements(claimStatement);
 
 /**
  * @endsHold the death of a worker, whose job it takes over
- * @insteadOnCitus (of a small table) claimJobsQuery
+ * @insteadOnCitus (of a small table; of a grown table) claimJobsQuery
  * @insteadOnCitus (of members) an error: no worker starts there whose queue has workflows
  */
 export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {

@@ -6,6 +6,7 @@ import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { perStatement, queueOf } from '../../sql/one-queue.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { servedKind } from '../../sql/served-kind.ts';
+import { isOf, type TableSize, tableSize } from '../../sql/table-size.ts';
 import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** A job's place in the order of claims. `runAtMs` has the microseconds as a fraction. */
@@ -40,6 +41,8 @@ export interface OverlookedQuestion {
   readonly workerId: number;
   /** How many jobs to read at most, wanted or not. */
   readonly slice: number;
+  /** Reads nothing unless the table is so: see `findOverlookedByKeptPlan`. @default undefined any size */
+  readonly ifTableIs?: TableSize | undefined;
 }
 
 export interface OverlookedAnswer {
@@ -70,40 +73,88 @@ export async function findOverlooked(
   tables: QueueTables,
   question: OverlookedQuestion,
 ): Promise<OverlookedAnswer> {
-  const found = new Map<string, JobPlace[]>();
   // Where no claim has been yet, nothing was passed.
-  if (question.looks.every((look) => toRanges(look).length === 0)) return { found, stopped: undefined };
-  let stopped: OverlookedAnswer['stopped'];
+  if (question.looks.every((look) => toRanges(look).length === 0)) return toAnswer([], question);
+  const read: RawRow[] = [];
   for (const looks of perStatement(tables, question.looks)) {
     const rows = await queryRows(runner, tables, findOverlookedQuery(tables, { ...question, looks }));
-    for (const row of rows) note(row);
-    if (stopped !== undefined) break;
+    read.push(...rows);
+    if (rows.some((row) => isLastOf(question, row))) break;
   }
-  for (const places of found.values()) places.sort(inClaimOrder);
-  return { found, stopped };
-
-  function note(row: RawRow): void {
-    const queue = String(row.queue);
-    if (row.overlooked === true) {
-      const places = found.get(queue) ?? [];
-      found.set(queue, places);
-      places.push(toPlace(row));
-    }
-    if (Number(row.place) === question.slice) stopped = { queue, after: toPlace(row) };
-  }
+  return toAnswer(read, question);
 }
 
-/** @insteadOnCitus (plain) findOverlookedQuery, of one queue */
+/**
+ * The same of one queue by a prepared statement that Postgres plans once, which takes most slices a fifth of
+ * the time. See `TableSize` for what its plan may be: with more queues, one for an empty table would read a
+ * small one too often.
+ *
+ * @returns `undefined` where the table is of another size: then it has read nothing
+ */
+export async function findOverlookedByKeptPlan(
+  runner: Runner,
+  tables: QueueTables,
+  question: OverlookedQuestion & { readonly ifTableIs: TableSize },
+): Promise<OverlookedAnswer | undefined> {
+  if (question.looks.every((look) => toRanges(look).length === 0)) return toAnswer([], question);
+  const rows = await queryRows(runner, tables, findOverlookedQuery(tables, question));
+  if (rows.some(({ queue }) => queue === null)) return undefined;
+  return toAnswer(rows, question);
+}
+
+function toAnswer(rows: readonly RawRow[], question: OverlookedQuestion): OverlookedAnswer {
+  const found = new Map<string, JobPlace[]>();
+  for (const row of rows) {
+    if (row.overlooked !== true) continue;
+    const queue = String(row.queue);
+    const places = found.get(queue) ?? [];
+    found.set(queue, places);
+    places.push(toPlace(row));
+  }
+  for (const places of found.values()) places.sort(inClaimOrder);
+  const last = rows.find((row) => isLastOf(question, row));
+  return { found, stopped: last && { queue: String(last.queue), after: toPlace(last) } };
+}
+
+/** Whether the slice was full with this row. */
+function isLastOf({ slice }: OverlookedQuestion, row: RawRow): boolean {
+  return Number(row.place) === slice;
+}
+
+/**
+ * @insteadOnCitus (plain) findOverlookedQuery, of one queue
+ * @insteadOnCitus (of a small table; of a grown table) findOverlookedQuery, of one queue: the size of the
+ * coordinator's table is 0
+ */
 export function findOverlookedQuery(
   { queueJobs, queueWorkers }: QueueTables,
-  { looks, kinds, workerId, slice }: OverlookedQuestion,
+  { looks, kinds, workerId, slice, ifTableIs }: OverlookedQuestion,
 ): SQL {
-  return sql`
-    select queue, priority, ${epochMs('run_at')} as run_at, id, overlooked, place
+  const size = ifTableIs
+    ? sql`
+    with ${tableSize(queueJobs, ifTableIs)}
+    `
+    : sql`
+    `;
+  const ofSize = ifTableIs
+    ? sql`
+          and ${isOf(ifTableIs)}`
+    : sql``;
+  // The one row of another size.
+  const other = ifTableIs
+    ? sql`
+    union all
+    select null, null, null, null, null, null where ${isOf(ifTableIs)} is not true`
+    : sql``;
+  return sql`${size}select queue, priority, ${epochMs('run_at')} as run_at, id, overlooked, place
     from (
       select row_number() over () as place, s.*
-      from ${planAnew()}
-      cross join jsonb_to_recordset(${JSON.stringify(looks.flatMap(toRanges))}::text::jsonb)
+      from ${
+        ifTableIs
+          ? sql``
+          : sql`${planAnew()}
+      cross join `
+      }jsonb_to_recordset(${JSON.stringify(looks.flatMap(toRanges))}::text::jsonb)
         as i(queue text, priority int2, after timestamptz, after_id int8, floor timestamptz,
           "end" timestamptz)
       cross join lateral (
@@ -115,12 +166,12 @@ export function findOverlookedQuery(
         from ${queueJobs} as j
         where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority and j.group_key is null
           and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end"
-          and j.run_at <= statement_timestamp()
+          and j.run_at <= statement_timestamp()${ofSize}
         order by j.run_at, j.id limit (select ${slice}::int8)
       ) as s
       limit ${slice}
     ) as seen
-    where overlooked or place = ${slice}::int8`;
+    where overlooked or place = ${slice}::int8${other}`;
 }
 
 const START: JobPlace = { priority: 0, runAtMs: Number.NEGATIVE_INFINITY, id: 0 };

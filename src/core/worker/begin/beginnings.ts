@@ -7,9 +7,10 @@ import type { Bag } from '../base/bag.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { isAboutTheServer } from '../base/refusal.ts';
 import type { Attempt } from '../run/attempt.ts';
+import { KeptPlans } from '../statements/kept-plans.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
 import { isLastAfterDeath, isPrecious, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
-import { recordBeginnings, TableSize } from './record-beginnings.ts';
+import { recordBeginnings } from './record-beginnings.ts';
 
 export interface BeginningsOptions {
   readonly runner: WorkerRunner;
@@ -52,7 +53,7 @@ export class Beginnings {
   /** By kind, if an attempt of it has ended here: how many of these were last ones after a death. */
   readonly #survivors = new Map<string, number>();
   readonly #stopping = new AbortController();
-  readonly #size = new TableSize();
+  readonly #keptPlans: KeptPlans;
   #unrecorded = 0;
   #recorded = 0;
   /** The most that may be recorded together with what is recorded now. */
@@ -66,6 +67,7 @@ export class Beginnings {
 
   constructor(options: BeginningsOptions) {
     this.#options = options;
+    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
   }
 
   add(attempts: readonly Attempt[]): void {
@@ -202,7 +204,7 @@ export class Beginnings {
       const jobs = group.map(({ job }) => job);
       const { begun, locked } = await recordBeginnings(this.#options, jobs, this.#stopping.signal, {
         onDisk: isHurried ? 'soon' : 'now',
-        size: this.#size,
+        keptPlans: this.#keptPlans,
       });
       const ranOut = this.#recorded === 0;
       this.#stock = ranOut

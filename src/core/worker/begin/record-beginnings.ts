@@ -1,7 +1,7 @@
 import {
   type Begun,
+  beginByKeptPlan,
   beginFreeJobs,
-  beginInLargeTable,
   beginJobs,
   type OnDisk,
 } from '../../queries/begin/begin-jobs.ts';
@@ -10,6 +10,7 @@ import type { HeldJob, Holder } from '../../sql/fence.ts';
 import { isDistributed } from '../../sql/statement-context.ts';
 import { sleep } from '../../time/sleep.ts';
 import { isAboutLocks } from '../base/refusal.ts';
+import type { KeptPlans } from '../statements/kept-plans.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
 
 export interface RecordOptions {
@@ -22,29 +23,13 @@ export interface RecordOptions {
 export interface RecordManner {
   /** When the record is safe from a crash of the server. */
   readonly onDisk: OnDisk;
-  /** Where many groups follow each other: whether their statement may keep its plan. */
-  readonly size: TableSize;
+  /** Where many groups follow each other. */
+  readonly keptPlans: KeptPlans;
 }
 
 /** As long as a brief wait is elsewhere. */
 const MAX_TURNS = 5;
 const TURN_MS = 25;
-
-/** A small table may grow. */
-const SMALL_MS = 10_000;
-
-/** What a worker has lately seen of the size of its table. */
-export class TableSize {
-  #foundSmallMs = Number.NEGATIVE_INFINITY;
-
-  get mayBeLarge(): boolean {
-    return performance.now() - this.#foundSmallMs > SMALL_MS;
-  }
-
-  noteSmall(): void {
-    this.#foundSmallMs = performance.now();
-  }
-}
 
 /**
  * Records that jobs are about to begin. A locked row costs the others one statement more, on Citus none.
@@ -98,11 +83,10 @@ async function begin(
   manner: RecordManner | undefined,
 ): Promise<ReadonlySet<number>> {
   const options = { locks: 'briefly', onDisk: manner?.onDisk ?? 'now' } as const;
-  const keeps = manner?.onDisk === 'soon' && runner.prepares === true;
-  if (keeps && manner.size.mayBeLarge) {
-    const begun = await beginInLargeTable(runner, tables, holder, jobs, options);
-    if (begun !== undefined) return begun;
-    manner.size.noteSmall();
-  }
-  return await beginJobs(runner, tables, holder, jobs, options);
+  const anew = () => beginJobs(runner, tables, holder, jobs, options);
+  if (manner?.onDisk !== 'soon') return await anew();
+  return await manner.keptPlans.send(
+    (ifTableIs) => beginByKeptPlan(runner, tables, holder, jobs, { ...options, ifTableIs }),
+    anew,
+  );
 }

@@ -2,7 +2,7 @@ import {
   type Band,
   type Claim,
   type ClaimedJob,
-  claimFromSmallTable,
+  claimByKeptPlan,
   claimJobs,
   sawTheEnd,
 } from '../../queries/claim/claim-jobs.ts';
@@ -10,11 +10,11 @@ import { findDueIds } from '../../queries/claim/find-due-ids.ts';
 import type { JobPlace } from '../../queries/claim/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
+import { KeptPlans } from '../statements/kept-plans.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
 import { ClaimTries } from './claim-tries.ts';
 import { ClaimTurn } from './claim-turn.ts';
 import type { Lane } from './lane.ts';
-import { SmallTables } from './small-tables.ts';
 
 export interface ClaimsOptions {
   /** Shared by workers of one process. */
@@ -79,12 +79,12 @@ export class Claims implements QueueClaims {
   #leftOut: readonly Lane[] = [];
   /** How many lanes' overlooked jobs have had their turn. */
   #turns = 0;
-  readonly #smallTables: SmallTables;
+  readonly #keptPlans: KeptPlans;
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
     this.#turn = ClaimTurn.of(options.db, options.tables, options.queue);
-    this.#smallTables = new SmallTables(options);
+    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
     this.#tries = options.tries ?? new ClaimTries({ ...options, mayPark: true });
   }
 
@@ -223,12 +223,12 @@ export class Claims implements QueueClaims {
     const { runner, tables, queue, workerId, withCosts } = this.#options;
     const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
     const complete = { queue, workerId, fromGoneWorkers: false, without, withCosts, ...claim };
-    if (claim.ids === undefined && this.#smallTables.areLikely) {
-      const jobs = await claimFromSmallTable(runner, tables, complete);
-      if (jobs !== undefined) return jobs;
-      this.#smallTables.noteLarge();
-    }
-    return await claimJobs(runner, tables, complete);
+    const anew = () => claimJobs(runner, tables, complete);
+    if (claim.ids !== undefined) return await anew();
+    return await this.#keptPlans.send(
+      (ifTableIs) => claimByKeptPlan(runner, tables, { ...complete, ifTableIs }),
+      anew,
+    );
   }
 }
 

@@ -1,13 +1,14 @@
 import { MAX_PRIORITY } from '../../job/limits.ts';
-import { findOverlooked, type Reach } from '../../queries/claim/find-overlooked.ts';
+import { findOverlooked, findOverlookedByKeptPlan, type Reach } from '../../queries/claim/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Runner } from '../../sql/executor.ts';
 import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import type { Attempts } from '../begin/attempts.ts';
+import { KeptPlans } from '../statements/kept-plans.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 import type { Bands } from './bands.ts';
 import type { OverlookedJobs } from './overlooked-jobs.ts';
 import type { Sweep } from './sweep.ts';
@@ -30,7 +31,7 @@ export interface SweptQueue {
 }
 
 export interface SweeperOptions {
-  readonly runner: Runner;
+  readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly workerId: number;
   /** How often idle queues are swept, at this moment. */
@@ -63,6 +64,7 @@ const MAX_RETRY_MS = 5_000;
 /** Sweeps a worker's queues beside its claims, which never look back: finds the due jobs that they passed. */
 export class Sweeper implements BackgroundPart {
   readonly #options: SweeperOptions;
+  readonly #keptPlans: KeptPlans;
   readonly #alarm = new Condition();
   /** Those where jobs come, or whose pass is not over. */
   readonly #awake = new Set<SweptQueue>();
@@ -76,6 +78,7 @@ export class Sweeper implements BackgroundPart {
 
   constructor(options: SweeperOptions) {
     this.#options = options;
+    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
   }
 
   /** Names the queues, before it runs. */
@@ -167,7 +170,7 @@ export class Sweeper implements BackgroundPart {
     if (first === undefined) return;
     const startMs = performance.now();
     for (const { sweep } of batch) sweep.begin();
-    const { found, stopped } = await findOverlooked(runner, tables, {
+    const question = {
       looks: batch.map(({ queue, bands, sweep }) => ({
         queue,
         passed: all ?? bands.passed,
@@ -177,7 +180,15 @@ export class Sweeper implements BackgroundPart {
       kinds: first.kinds,
       workerId,
       slice: batch.some(({ sweep }) => sweep.found) ? FOUND_SLICE : SLICE,
-    });
+    };
+    const anew = () => findOverlooked(runner, tables, question);
+    const { found, stopped } =
+      batch.length > 1
+        ? await anew()
+        : await this.#keptPlans.send(
+            (ifTableIs) => findOverlookedByKeptPlan(runner, tables, { ...question, ifTableIs }),
+            anew,
+          );
     const endMs = performance.now();
     const idleMs = this.#options.idleMs();
     for (const queue of batch) {

@@ -1,12 +1,13 @@
-import { type DueAnswer, findDue } from '../../queries/claim/find-due.ts';
+import { type DueAnswer, findDue, findDueByKeptPlan } from '../../queries/claim/find-due.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Runner } from '../../sql/executor.ts';
 import { perStatement } from '../../sql/one-queue.ts';
 import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import { KeptPlans } from '../statements/kept-plans.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 import { Alarms } from './alarms.ts';
 import type { ClaimGroups } from './claim-groups.ts';
 
@@ -24,7 +25,7 @@ export interface IdleQueue {
 }
 
 export interface WatchOptions {
-  readonly runner: Runner;
+  readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly kinds: readonly string[];
   /** How often to look, at this moment. */
@@ -48,6 +49,7 @@ const MAX_ERROR_PAUSE_MS = 5_000;
  */
 export class Watch implements BackgroundPart {
   readonly #options: WatchOptions;
+  readonly #keptPlans: KeptPlans;
   readonly #idle = new Set<IdleQueue>();
   readonly #alarms = new Map<IdleQueue, Alarms>();
   readonly #alarm = new Condition();
@@ -67,6 +69,7 @@ export class Watch implements BackgroundPart {
 
   constructor(options: WatchOptions) {
     this.#options = options;
+    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
   }
 
   /**
@@ -163,7 +166,16 @@ export class Watch implements BackgroundPart {
     const parts = looks.length === 0 ? [] : perStatement(tables, looks);
     for (const [at, part] of parts.entries()) {
       // What becomes due before the next look, with room for its jitter and for a look that takes longer.
-      answers.push(...(await findDue(runner, tables, { looks: part, kinds, horizonMs: intervalMs * 2 })));
+      const question = { looks: part, kinds, horizonMs: intervalMs * 2 };
+      const anew = () => findDue(runner, tables, question);
+      const found =
+        part.length > 1
+          ? await anew()
+          : await this.#keptPlans.send(
+              (ifTableIs) => findDueByKeptPlan(runner, tables, { ...question, ifTableIs }),
+              anew,
+            );
+      answers.push(...found);
       // On Citus there is a statement for each queue: what one has found must not wait for the others.
       if (at < parts.length - 1) this.#heedAll(byName, answers.splice(0), intervalMs);
     }

@@ -8,6 +8,7 @@ import { isDistributed } from '../../sql/statement-context.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
 import { isAboutLocks, isAboutTheServer } from '../base/refusal.ts';
+import { KeptPlans } from '../statements/kept-plans.ts';
 import { nextBatch } from './next-batch.ts';
 import {
   OpenSettlements,
@@ -18,7 +19,7 @@ import {
 } from './settlement.ts';
 import { type WriteSettlementsOptions, writeSettlements } from './write-settlements.ts';
 
-export interface SettlerOptions extends WriteSettlementsOptions {
+export interface SettlerOptions extends Omit<WriteSettlementsOptions, 'keptPlans'> {
   readonly retries: Retries;
 }
 
@@ -40,7 +41,7 @@ const MAX_LOCKED_MS = 500;
  *   Repeating is safe: the fence lets each transition take effect once.
  */
 export class Settler {
-  readonly #options: SettlerOptions;
+  readonly #options: SettlerOptions & WriteSettlementsOptions;
   readonly #open = new OpenSettlements();
   #waiting: PendingSettlement[] = [];
   #locked: PendingSettlement[] = [];
@@ -53,7 +54,10 @@ export class Settler {
   #listens = false;
 
   constructor(options: SettlerOptions) {
-    this.#options = options;
+    this.#options = {
+      ...options,
+      keptPlans: new KeptPlans({ ...options, runner: options.db, sizes: 'small or grown' }),
+    };
   }
 
   /**

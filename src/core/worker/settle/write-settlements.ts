@@ -1,15 +1,17 @@
-import { cancellation, type Transition } from '../../job/transition.ts';
+import { cancellation, type Finish, type Transition } from '../../job/transition.ts';
 import { cancelJob } from '../../queries/settle/cancel-job.ts';
 import { findFates } from '../../queries/settle/find-fates.ts';
-import { finishFreeJobs, finishJobs } from '../../queries/settle/finish-jobs.ts';
+import { finishByKeptPlan, finishFreeJobs, finishJobs } from '../../queries/settle/finish-jobs.ts';
 import { parkJobs } from '../../queries/settle/park-jobs.ts';
 import { rescheduleFreeJobs, rescheduleJobs } from '../../queries/settle/reschedule-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { RowLocks } from '../../sql/row-locks.ts';
+import { groupsIn, membersIn } from '../../sql/statement-context.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import type { KeptPlans } from '../statements/kept-plans.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 import {
   type CancelledInstead,
   isFinish,
@@ -20,9 +22,10 @@ import {
 import { whatBecame } from './what-became.ts';
 
 export interface WriteSettlementsOptions {
-  readonly db: Runner;
+  readonly db: WorkerRunner;
   readonly tables: QueueTables;
   readonly holder: Holder;
+  readonly keptPlans: KeptPlans;
   readonly events: WorkerEmitter;
   /** Aborted when nothing is to be sent any more. */
   readonly giveUp: AbortSignal;
@@ -36,6 +39,8 @@ interface WriteResult {
   readonly locked: ReadonlySet<number>;
 }
 
+/** So many jobs can be joined with their results in loops. */
+const FEW_RESULTS = 50;
 const NONE: ReadonlySet<number> = new Set();
 
 /**
@@ -59,7 +64,7 @@ export async function writeSettlements(
     const { finished, locked: left } =
       locks === 'skip'
         ? await finishFreeJobs(db, tables, holder, finishes)
-        : { finished: await finishJobs(db, tables, holder, finishes, { locks }), locked: NONE };
+        : { finished: await finish(options, finishes, locks), locked: NONE };
     await faultPoint('settle: finished');
     locked.push(...(await answer(options, finishes, { written: finished, locked: left })));
   }
@@ -87,6 +92,22 @@ export async function writeSettlements(
     locked.push(...(await answer(options, parks, written)));
   }
   return locked;
+}
+
+/** Ends jobs, by a statement whose plan is kept unless more than a few results hang on it. */
+async function finish(
+  { db, tables, holder, keptPlans }: WriteSettlementsOptions,
+  finishes: readonly PendingSettlement<Finish>[],
+  locks: RowLocks,
+): Promise<Set<number>> {
+  const anew = () => finishJobs(db, tables, holder, finishes, { locks });
+  const hasFewResults =
+    finishes.length <= FEW_RESULTS || finishes.every(({ transition }) => transition.keepResult === false);
+  if (!hasFewResults || groupsIn(tables, holder.queue) || membersIn(tables)) return await anew();
+  return await keptPlans.send(
+    (ifTableIs) => finishByKeptPlan(db, tables, holder, finishes, { locks, ifTableIs }),
+    anew,
+  );
 }
 
 /** A batch breaks off at the first statement that fails: what comes after it has taken no effect. */

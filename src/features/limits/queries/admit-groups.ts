@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { KeptStatements, type Place } from '../../../core/sql/kept-statement.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
-import { isSmall, tableSizes } from '../../../core/sql/small-table.ts';
+import { isSmall, tableSizes } from '../../../core/sql/table-size.ts';
 import { dueInGroup } from '../sql/due-in-group.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { MAX_KEYS, nextNotes } from '../sql/note-groups.ts';

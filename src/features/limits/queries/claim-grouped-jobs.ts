@@ -11,7 +11,7 @@ import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { handOver } from '../../../core/sql/hold-end.ts';
 import { KeptStatements, type Value } from '../../../core/sql/kept-statement.ts';
-import { isSmall, tableSizes } from '../../../core/sql/small-table.ts';
+import { isSmall, tableSizes } from '../../../core/sql/table-size.ts';
 import {
   type GroupClaim,
   type GroupClaimPlace,

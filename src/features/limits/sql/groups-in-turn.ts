@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
-import { isSmall } from '../../../core/sql/small-table.ts';
+import { isSmall } from '../../../core/sql/table-size.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';

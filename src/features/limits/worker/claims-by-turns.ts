@@ -1,7 +1,7 @@
 import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
 import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
-import { SmallTables } from '../../../core/worker/claim/small-tables.ts';
+import { KeptPlans } from '../../../core/worker/statements/kept-plans.ts';
 import {
   type Admission,
   admitFewGroups,
@@ -52,7 +52,7 @@ export class ClaimsByTurns implements GroupClaims {
   #amongMany = false;
   /** The last claim brought few jobs, so the next one probably will. */
   #wereFew = true;
-  readonly #smallTables: SmallTables;
+  readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
   /** Groups may wait that no claim has met: only then are they looked for. */
@@ -64,7 +64,11 @@ export class ClaimsByTurns implements GroupClaims {
 
   constructor(options: ClaimsByTurnsOptions) {
     this.#options = options;
-    this.#smallTables = new SmallTables({ runner: options.runner, tables: options.groups.tables });
+    this.#keptPlans = new KeptPlans({
+      runner: options.runner,
+      tables: options.groups.tables,
+      sizes: 'small',
+    });
     this.#starts = new GroupStarts(options.groups.rate !== undefined);
   }
 
@@ -90,7 +94,7 @@ export class ClaimsByTurns implements GroupClaims {
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, kinds, groups, tries } = this.#options;
-    const few = this.#wereFew && !this.#amongMany && this.#smallTables.areLikely;
+    const few = this.#wereFew && !this.#amongMany && this.#keptPlans.size === 'small';
     const most = few ? Math.min(demand, FEW) : demand;
     if (tries === undefined) return await this.#next(most, few, beginning);
     const without = () => tries.setAside.ids;
@@ -184,10 +188,10 @@ export class ClaimsByTurns implements GroupClaims {
 
   async #send(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
     const { runner, groups } = this.#options;
-    if (few && this.#smallTables.areLikely) {
+    if (few && this.#keptPlans.size === 'small') {
       const answer = await claimFewOfGroups(runner, groups.tables, claim);
       if (answer !== undefined) return answer;
-      this.#smallTables.noteLarge();
+      this.#keptPlans.noteOther('small');
     }
     return await claimGroupedJobs(runner, groups.tables, claim);
   }
@@ -196,7 +200,7 @@ export class ClaimsByTurns implements GroupClaims {
     const { runner, queue, groups } = this.#options;
     if (few) {
       const admission = await admitFewGroups(runner, groups.tables, queue);
-      if (admission === undefined) this.#smallTables.noteLarge();
+      if (admission === undefined) this.#keptPlans.noteOther('small');
       else if (admission.used < FEW_NOTES) return admission;
     }
     let admission = await admitGroups(runner, groups.tables, queue);

@@ -1,5 +1,5 @@
     with table_size as materialized (
-      select c.relkind = 'r' and pg_relation_size(c.oid) >= $1::int8 as large
+      select c.relkind = 'r' and pg_relation_size(c.oid) > $1::int8 as grown
       from pg_class as c where c.oid = $2::text::regclass
     ),
     i as materialized (
@@ -10,11 +10,11 @@
     update "queue_jobs" as j set claimed_at = statement_timestamp()
     where j.queue = $6 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $7::int8
-        and ((j.id, j.fence) in (select id, fence from i)) is true and (select t.large from table_size as t)
+        and ((j.id, j.fence) in (select id, fence from i)) is true and (select t.grown from table_size as t)
     returning j.id
     )
-    select id, (select t.large from table_size as t) as large from i where id not in (select id from begun)
--- $1 = 4194304
+    select id, (select t.grown from table_size as t) as grown from i where id not in (select id from begun)
+-- $1 = 524288
 -- $2 = "\"queue_jobs\""
 -- $3 = "100ms"
 -- $4 = "{42}"

@@ -1,0 +1,67 @@
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
+import type { TableSize } from '../../sql/table-size.ts';
+import type { WorkerRunner } from './statements.ts';
+
+/** How long a table that was found to be of neither size is not tested again. */
+const OTHER_MS = 10_000;
+
+export interface KeptPlansOptions {
+  readonly runner: Pick<WorkerRunner, 'prepares'>;
+  readonly tables: QueueTables;
+  /** The sizes for which the statement has a form whose plan is kept. */
+  readonly sizes: 'small' | 'small or grown';
+}
+
+/**
+ * Which form of a statement a worker sends next: one whose plan is kept, for tables of the size that this one
+ * had lately, or the one that is planned anew each time.
+ *
+ * A table begins as small, and is taken for grown once it was found not to be. Where it shrinks again, the
+ * plans of the form for grown tables may have been made anew while it was small, for reading all of it. So
+ * that form is not used any more: no statement of this worker ever runs by such a plan when it has grown
+ * again.
+ */
+export class KeptPlans {
+  readonly #options: KeptPlansOptions;
+  #grown: 'may become' | 'is' | 'was' = 'may become';
+  /** When it was last found not to be small. */
+  #notSmallMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: KeptPlansOptions) {
+    this.#options = options;
+  }
+
+  /** `undefined`: the next statement is to be planned anew. */
+  get size(): TableSize | undefined {
+    const { runner, tables } = this.#options;
+    if (runner.prepares !== true || isDistributed(tables)) return undefined;
+    if (this.#grown === 'is') return 'grown';
+    return performance.now() - this.#notSmallMs > OTHER_MS ? 'small' : undefined;
+  }
+
+  /** A statement for tables of this size has done nothing, because the table is of another. */
+  noteOther(size: TableSize): void {
+    if (size === 'grown') this.#grown = 'was';
+    else {
+      this.#notSmallMs = performance.now();
+      if (this.#options.sizes === 'small or grown' && this.#grown === 'may become') this.#grown = 'is';
+    }
+  }
+
+  /**
+   * Sends a statement in the form that fits.
+   * @param byKeptPlan returns `undefined` where the table is of another size
+   */
+  async send<T>(
+    byKeptPlan: (ifTableIs: TableSize) => Promise<T | undefined>,
+    anew: () => Promise<T>,
+  ): Promise<T> {
+    for (let { size } = this; size !== undefined; { size } = this) {
+      const answer = await byKeptPlan(size);
+      if (answer !== undefined) return answer;
+      this.noteOther(size);
+    }
+    return await anew();
+  }
+}

@@ -1,0 +1,58 @@
+    with table_size as materialized (
+      select c.relkind = 'r' and pg_relation_size(c.oid) > $1::int8 as grown
+      from pg_class as c where c.oid = $2::text::regclass
+    ),
+    due as (
+      select j.id, j.bytes
+      from jsonb_to_recordset($3::text::jsonb)
+        as band(priority int2, floor timestamptz)
+      cross join lateral (
+        select j.id, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as bytes from "queue_jobs" as j
+        where j.queue = $4 and j.priority = band.priority and j.group_key is null
+          and j.run_at >= band.floor and j.run_at <= statement_timestamp()
+          and j.worker_id is null
+          and (j.kind in (select jsonb_array_elements_text($5::text::jsonb))) is true
+          and (select t.grown from table_size as t)
+        order by j.run_at, j.id limit (select $6::int8)
+        for no key update skip locked
+      ) as j
+      limit $7
+    ),
+    within as (
+      select id from (
+        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due
+      ) as d
+      where before is null or before < $8::int8
+    ),
+    claimed as (
+    update "queue_jobs" as j
+    set worker_id = $9::int8, claimed_at = greatest((array[statement_timestamp()])[case
+        when (j.attempt + 1 = j.max_attempts or case when j.attempt + 1 between 2 and j.max_attempts
+            then j.attempt + 1 - 1 - case when (j.errors -> -1 -> 'attempt')::int4 < j.attempt + 1 then (j.errors -> -1 -> 'attempt')::int4 else 0 end else 0 end > 0)
+          and (j.id = (select id from within limit $10::int8)) is not true then 2
+        else 1
+      end]), attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
+    where j.queue = $11 and j.id = any(array(select id from within)) and (select t.grown from table_size as t)
+    returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
+      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
+    )
+    select t.grown, j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as payload_bytes, j.priority,
+      j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
+      date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,
+      date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
+      j.cancel_reason
+    from table_size as t left join claimed as j on true
+-- $1 = 524288
+-- $2 = "\"queue_jobs\""
+-- $3 = "[{\"priority\":0,\"floor\":\"-infinity\"},{\"priority\":1,\"floor\":\"-infinity\"},{\"priority\":2,\"floor\":\"-infinity\"},{\"priority\":3,\"floor\":\"-infinity\"},{\"priority\":4,\"floor\":\"-infinity\"},{\"priority\":5,\"floor\":\"2024-02-29T12:34:56.789Z\"},{\"priority\":6,\"floor\":\"-infinity\"},{\"priority\":7,\"floor\":\"-infinity\"},{\"priority\":8,\"floor\":\"-infinity\"},{\"priority\":9,\"floor\":\"-infinity\"}]"
+-- $4 = "mail"
+-- $5 = "[\"mail\"]"
+-- $6 = 10
+-- $7 = 10
+-- $8 = 8388608
+-- $9 = 42
+-- $10 = 1
+-- $11 = "mail"

@@ -1,0 +1,123 @@
+import type { SQL } from 'drizzle-orm';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { beginJobsQuery } from '../../src/core/queries/begin/begin-jobs.ts';
+import { claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
+import { findDueQuery } from '../../src/core/queries/claim/find-due.ts';
+import { findOverlookedQuery } from '../../src/core/queries/claim/find-overlooked.ts';
+import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { explain, nodesOf } from './support/explain.ts';
+import { ALL_BANDS, claimOf, tables } from './support/jobs.ts';
+import { type Backend, twoBackends } from './support/locks.ts';
+
+/*
+ * The plans of the forms for grown tables are kept, whatever the table is when they are made: here it is just large
+ * enough for them. Each has to use an index then, since the table may have a million rows before the next one is made.
+ */
+
+const database = useTestDatabase();
+let backend: Backend;
+
+beforeAll(async () => {
+  [backend] = await twoBackends(database);
+  // Statistics are gathered when a test says so.
+  await database.client`alter table queue_jobs set (autovacuum_enabled = off)`;
+});
+
+/** More than 512 kB. */
+const PAGES = 66;
+const ifTableIs = 'grown';
+const holder = { queue: 'q', workerId: 1 };
+const held = [{ id: 1, fence: 1 }];
+const passed = ALL_BANDS.map(() => ({ floorMs: Date.now(), endMs: Date.now() }));
+
+const finished = (keepResult: boolean | 'outcome') =>
+  finishJobsQuery(
+    tables,
+    holder,
+    held.map((job) => ({
+      ...job,
+      transition: { type: 'finish', state: 'completed', output: '1', error: null, keepResult },
+    })),
+    { ifTableIs },
+  );
+
+const STATEMENTS: Readonly<Record<string, SQL>> = {
+  'a claim': claimJobsQuery(tables, claimOf({ limit: 20, beginning: 1, ifTableIs })),
+  'a claim that begins some': claimJobsQuery(
+    tables,
+    claimOf({ limit: 20, beginning: { atMost: 10, provenKinds: ['k'] }, ifTableIs }),
+  ),
+  'a beginning': beginJobsQuery(tables, holder, held, { ifTableIs }),
+  'a look': findDueQuery(tables, {
+    looks: [{ queue: 'q', floorMs: Number.NEGATIVE_INFINITY }],
+    kinds: ['k'],
+    horizonMs: 2_000,
+    ifTableIs,
+  }),
+  'a sweep': findOverlookedQuery(tables, {
+    looks: [{ queue: 'q', passed, after: undefined }],
+    kinds: ['k'],
+    workerId: 1,
+    slice: 20_000,
+    ifTableIs,
+  }),
+  'a settlement': finished(true),
+  'a settlement of outcomes': finished('outcome'),
+  'a settlement without results': finished(false),
+};
+
+/** Adds rows until the table has so many pages. */
+async function fill(queue = 'q', payload = `'{"orderId": 1}'`): Promise<void> {
+  const { client } = database;
+  for (;;) {
+    const [row] = await client<
+      { pages: number }[]
+    >`select (pg_relation_size('queue_jobs') / 8192)::int4 as pages`;
+    if (row !== undefined && row.pages >= PAGES) return;
+    await client.unsafe(`
+      insert into queue_jobs (queue, kind, payload, max_attempts, priority, run_at)
+      select '${queue}', 'k', ${payload}, 20, 5, now() from generate_series(1, 100)`);
+  }
+}
+
+const STATES: Readonly<Record<string, () => Promise<unknown>>> = {
+  'never analysed': () => fill(),
+  'analysed while it was empty': async () => {
+    await database.client`analyze queue_jobs`;
+    await fill();
+  },
+  'emptied and vacuumed before': async () => {
+    await fill();
+    await database.client`delete from queue_jobs`;
+    await database.client`vacuum analyze queue_jobs`;
+    await fill();
+  },
+  analysed: async () => {
+    await fill();
+    await database.client`analyze queue_jobs`;
+  },
+  'analysed, of few large rows': async () => {
+    await fill('q', `(select to_jsonb(string_agg(random()::text, '')) from generate_series(1, 100))`);
+    await database.client`analyze queue_jobs`;
+  },
+  'analysed, of another queue': async () => {
+    await fill('other');
+    await database.client`analyze queue_jobs`;
+  },
+};
+
+describe.sequential.each(Object.entries(STATES))('a table that has just grown, %s', (_, make) => {
+  beforeAll(async () => {
+    await database.client`truncate queue_jobs`;
+    await make();
+  });
+
+  test.each(Object.entries(STATEMENTS))('%s', async (_, statement) => {
+    const plan = await explain(backend, statement, 'force_generic_plan');
+    const scans = nodesOf(plan).filter((node) => node['Relation Name'] === 'queue_jobs');
+    const read = scans.map((node) => node['Node Type']).filter((type) => type !== 'ModifyTable');
+    expect(new Set(read)).toEqual(new Set(['Index Scan']));
+    expect(nodesOf(plan).filter((node) => /Bitmap/.test(node['Node Type']))).toEqual([]);
+  });
+});

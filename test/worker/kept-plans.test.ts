@@ -1,0 +1,75 @@
+import { expect, test, vi } from 'vitest';
+import { createQueueTables } from '../../src/core/schema/create-queue-tables.ts';
+import type { TableSize } from '../../src/core/sql/table-size.ts';
+import { KeptPlans } from '../../src/core/worker/statements/kept-plans.ts';
+
+const tables = createQueueTables();
+
+function keptPlans({
+  prepares = true,
+  sizes = 'small or grown',
+}: Partial<{ prepares: boolean; sizes: 'small' | 'small or grown' }> = {}) {
+  return new KeptPlans({ runner: { prepares }, tables, sizes });
+}
+
+/** Sends a statement while the table is so; answers which forms of it were sent. */
+async function sentTo(table: TableSize | 'neither', plans: KeptPlans): Promise<string[]> {
+  const sent: string[] = [];
+  const answer = await plans.send(
+    async (ifTableIs) => {
+      sent.push(ifTableIs);
+      return ifTableIs === table ? 'kept' : undefined;
+    },
+    async () => {
+      sent.push('anew');
+      return 'anew';
+    },
+  );
+  expect(answer).toBe(sent.at(-1) === 'anew' ? 'anew' : 'kept');
+  return sent;
+}
+
+test('one form is sent as long as the size of the table is the same', async () => {
+  const plans = keptPlans();
+  expect(await sentTo('small', plans)).toEqual(['small']);
+  expect(await sentTo('small', plans)).toEqual(['small']);
+  expect(await sentTo('grown', plans)).toEqual(['small', 'grown']);
+  expect(await sentTo('grown', plans)).toEqual(['grown']);
+});
+
+test('where a table has shrunk, the form for grown ones is never sent again: its plan may be for reading all', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  try {
+    const plans = keptPlans();
+    expect(await sentTo('grown', plans)).toEqual(['small', 'grown']);
+    vi.advanceTimersByTime(60_000);
+    expect(await sentTo('small', plans)).toEqual(['grown', 'small']);
+    expect(await sentTo('small', plans)).toEqual(['small']);
+    expect(await sentTo('grown', plans)).toEqual(['small', 'anew']);
+    vi.advanceTimersByTime(9_999);
+    expect(await sentTo('grown', plans)).toEqual(['anew']);
+    vi.advanceTimersByTime(2);
+    expect(await sentTo('grown', plans)).toEqual(['small', 'anew']);
+    vi.advanceTimersByTime(10_001);
+    expect(await sentTo('small', plans)).toEqual(['small']);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a table that is neither, such as a partitioned one, is planned for anew', async () => {
+  const plans = keptPlans();
+  expect(await sentTo('neither', plans)).toEqual(['small', 'grown', 'anew']);
+  expect(await sentTo('neither', plans)).toEqual(['anew']);
+});
+
+test('a statement without a form for grown tables is planned anew there', async () => {
+  const plans = keptPlans({ sizes: 'small' });
+  expect(await sentTo('small', plans)).toEqual(['small']);
+  expect(await sentTo('grown', plans)).toEqual(['small', 'anew']);
+  expect(await sentTo('grown', plans)).toEqual(['anew']);
+});
+
+test('what is not prepared is planned anew anyway', async () => {
+  expect(await sentTo('small', keptPlans({ prepares: false }))).toEqual(['anew']);
+});
