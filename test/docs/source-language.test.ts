@@ -24,29 +24,31 @@ interface Prose {
 /** Reads TypeScript with its own parser, so that `//` in a string is no comment. */
 function proseOf(path: string, code: string): Prose {
   const file = ts.createSourceFile(path, code, ts.ScriptTarget.Latest, true);
-  const ranges = new Map<number, ts.CommentRange>();
   const texts: string[] = [];
+  // The code without its literals, in which only comments look like comments.
+  let bare = '';
   const visit = (node: ts.Node): void => {
-    // A comment belongs to the token that follows it. Texts of pages have none: what looks like one is shown.
-    if (!ts.isJsxText(node) && node.getChildCount(file) === 0) {
-      const before = ts.getLeadingCommentRanges(code, node.pos) ?? [];
-      const behind = ts.getTrailingCommentRanges(code, node.end) ?? [];
-      for (const range of [...before, ...behind]) ranges.set(range.pos, range);
+    const isText =
+      ts.isLiteralExpression(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node);
+    if (isText) texts.push(node.text);
+    if (isText || ts.isJsxText(node)) {
+      const start = ts.isJsxText(node) ? node.pos : node.getStart(file);
+      bare += code.slice(bare.length, start) + ' '.repeat(node.end - start);
     }
-    if (ts.isLiteralExpression(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
-      texts.push(node.text);
-    node.getChildren(file).forEach(visit);
+    ts.forEachChild(node, visit);
   };
   visit(file);
+  bare += code.slice(bare.length);
+  const ranges = [...bare.matchAll(/\/\/[^\n]*|\/\*.*?\*\//gs)];
   const comments: string[] = [];
-  let last: ts.CommentRange | undefined;
-  for (const range of [...ranges.values()].sort((one, other) => one.pos - other.pos)) {
-    const text = code.slice(range.pos, range.end);
-    const isLine = range.kind === ts.SyntaxKind.SingleLineCommentTrivia;
-    const goesOn = isLine && last !== undefined && /^[ \t]*\n[ \t]*$/.test(code.slice(last.end, range.pos));
+  // Where the last one ended, if it was a line.
+  let lineEnd: number | undefined;
+  for (const { index, 0: text } of ranges) {
+    const isLine = text.startsWith('//');
+    const goesOn = isLine && lineEnd !== undefined && /^[ \t]*\n[ \t]*$/.test(code.slice(lineEnd, index));
     if (goesOn) comments.push(`${comments.pop()}\n${text.slice(2).trim()}`);
     else comments.push(isLine ? text.slice(2).trim() : linesOf(text));
-    last = isLine ? range : undefined;
+    lineEnd = isLine ? index + text.length : undefined;
   }
   return { comments, texts };
 }
