@@ -2,7 +2,15 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
-import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
+import {
+  type HeldJob,
+  type Holder,
+  type IdAndFenceTexts,
+  stillHeld,
+  textsOf,
+  unnested,
+} from '../../sql/fence.ts';
+import { KeptStatements, type Place } from '../../sql/kept-statement.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
 import { isDistributed } from '../../sql/statement-context.ts';
@@ -105,7 +113,30 @@ export function beginJobsQuery(
   jobs: readonly HeldJob[],
   { locks = 'wait', onDisk = 'now', ifTableIs }: BeginOptions = {},
 ): SQL {
+  const { queue, workerId } = holder;
+  return statements.of(tables, { queue, locks, onDisk, ifTableIs }).with({ workerId, ...textsOf(jobs) });
+}
+
+/** What the text of the statement depends on, beside the tables. */
+interface Shape extends Required<Pick<BeginOptions, 'locks' | 'onDisk'>> {
+  readonly queue: string;
+  readonly ifTableIs: TableSize | undefined;
+}
+
+/** What each execution fills in. */
+interface Values extends IdAndFenceTexts {
+  readonly workerId: number | null;
+}
+
+const statements = new KeptStatements(statementOf);
+
+function statementOf(
+  tables: QueueTables,
+  { queue, locks, onDisk, ifTableIs }: Shape,
+  place: Place<Values>,
+): SQL {
   const { queueJobs } = tables;
+  const holder = { queue, workerId: place('workerId') };
   const skip = locks === 'skip';
   const free = skip
     ? sql`,
@@ -128,6 +159,7 @@ export function beginJobsQuery(
     : sql`
     select id${size} from i where id not in (select id from begun)`;
   const one = ifTableIs ? ONE_ROW : planAnew();
+  const idsAndFences = unnested({ ids: place('ids'), fences: place('fences') });
   return sql`
     with ${
       ifTableIs
@@ -136,7 +168,7 @@ export function beginJobsQuery(
         : sql``
     }i as materialized (
       select id, fence from ${one}${lockPatience(tables, locks)}${commitPatience(tables, onDisk)}
-        cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
+        cross join rows from (${idsAndFences}) as r(id, fence)
     )${free},
     begun as (
     update ${queueJobs} as j set claimed_at = statement_timestamp()
