@@ -1,14 +1,16 @@
 import { expect, test, vi } from 'vitest';
 import { createQueueTables } from '../../src/core/schema/create-queue-tables.ts';
 import type { TableSize } from '../../src/core/sql/table-size.ts';
-import { KeptPlans } from '../../src/core/worker/statements/kept-plans.ts';
+import { KeptPlans, type KeptPlansOptions } from '../../src/core/worker/statements/kept-plans.ts';
 
-const tables = createQueueTables();
+let made = 0;
 
+/** Of other tables each time: what one is found to be holds for the process. */
 function keptPlans({
   prepares = true,
   sizes = 'small or grown',
-}: Partial<{ prepares: boolean; sizes: 'small' | 'small or grown' }> = {}) {
+  tables = createQueueTables({ prefix: `kept_${++made}_` }),
+}: Partial<Pick<KeptPlansOptions, 'sizes' | 'tables'> & { prepares: boolean }> = {}) {
   return new KeptPlans({ runner: { prepares }, tables, sizes });
 }
 
@@ -55,6 +57,16 @@ test('where a table has shrunk, the form for grown ones is never sent again: its
   } finally {
     vi.useRealTimers();
   }
+});
+
+test('nor does another queue, whose statements run by the same plans', async () => {
+  const tables = createQueueTables({ prefix: 'shared_' });
+  const [one, other] = [keptPlans({ tables }), keptPlans({ tables })];
+  expect(await sentTo('grown', one)).toEqual(['small', 'grown']);
+  expect(await sentTo('grown', other)).toEqual(['small', 'grown']);
+  expect(await sentTo('small', one)).toEqual(['grown', 'anew']);
+  // It has grown again before the other one was asked for anything.
+  expect(await sentTo('grown', other)).toEqual(['anew']);
 });
 
 test('a table that is neither, such as a partitioned one, is planned for anew', async () => {

@@ -1,4 +1,5 @@
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { quotedName } from '../../sql/quoted-name.ts';
 import { isDistributed } from '../../sql/statement-context.ts';
 import type { TableSize } from '../../sql/table-size.ts';
 import type { WorkerRunner } from './statements.ts';
@@ -13,40 +14,46 @@ export interface KeptPlansOptions {
   readonly sizes: 'small' | 'small or grown';
 }
 
+/** Tables that have shrunk since this process began, by their names. */
+const shrunk = new Set<string>();
+
 /**
  * Which form of a statement a worker sends next: one whose plan is kept, for tables of the size that this one
  * had lately, or the one that is planned anew each time.
  *
- * A table begins as small, and is taken for grown once it was found not to be. Where it shrinks again, the
- * plans of the form for grown tables may have been made anew while it was small, for reading all of it. So
- * that form is not used any more: no statement of this worker ever runs by such a plan when it has grown
- * again.
+ * A table begins as small, and is taken for grown once it was found not to be. Where a form has found that it
+ * has shrunk, Postgres may have made plans anew meanwhile, for reading all of it. When it has grown again,
+ * statements about other queues would run by these plans, too. So no statement of this process uses the form
+ * for grown tables any more.
  */
 export class KeptPlans {
   readonly #options: KeptPlansOptions;
-  #grown: 'may become' | 'is' | 'was' = 'may become';
+  readonly #name: string;
+  #hasGrown = false;
   /** When it was last found not to be small. */
   #notSmallMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: KeptPlansOptions) {
     this.#options = options;
+    this.#name = quotedName(options.tables.queueJobs);
   }
 
   /** `undefined`: the next statement is to be planned anew. */
   get size(): TableSize | undefined {
     const { runner, tables } = this.#options;
     if (runner.prepares !== true || isDistributed(tables)) return undefined;
-    if (this.#grown === 'is') return 'grown';
+    if (this.#hasGrown && !shrunk.has(this.#name)) return 'grown';
     return performance.now() - this.#notSmallMs > OTHER_MS ? 'small' : undefined;
   }
 
   /** A statement for tables of this size has done nothing, because the table is of another. */
   noteOther(size: TableSize): void {
-    if (size === 'grown') this.#grown = 'was';
-    else {
-      this.#notSmallMs = performance.now();
-      if (this.#options.sizes === 'small or grown' && this.#grown === 'may become') this.#grown = 'is';
+    if (size === 'grown') {
+      shrunk.add(this.#name);
+      return;
     }
+    this.#notSmallMs = performance.now();
+    if (this.#options.sizes === 'small or grown') this.#hasGrown = true;
   }
 
   /**
