@@ -28,9 +28,9 @@ beforeEach(async () => {
 });
 
 /** One of a queue that has room for five jobs. */
-function lanesOf(kind: string): readonly Lane[] {
+function lanesOf(kind: string, queue = 'q'): readonly Lane[] {
   const attempts = { paused: false, demand: 5, demandOf: () => 5 };
-  const loop = { queue: 'q', quietMs: 0, agingMs: undefined, attempts, wake: () => {} };
+  const loop = { queue, quietMs: 0, agingMs: undefined, attempts, wake: () => {} };
   return [new Lane(loop, [kind])];
 }
 
@@ -125,6 +125,40 @@ test('claims of a small table keep their plan, and do nothing in a larger one', 
   });
   expect((await claims.next(5, 1)).jobs).toHaveLength(5);
   expect((await claims.next(5, 1)).jobs).toHaveLength(5);
+});
+
+test('a table that shrinks and grows again is never read whole, whichever queue has seen it small', async () => {
+  const { client } = database;
+  await client`alter table queue_jobs set (autovacuum_enabled = off)`;
+  const runner = preparing(database.db);
+  // Afresh: another test of this process may have made this table smaller.
+  vi.resetModules();
+  const fresh = await import('../../src/core/worker/claim/claims.ts');
+  const claimsOf = (queue: string) =>
+    new fresh.Claims({ db: database.db, runner, tables, queue, workerId: 1, lanes: lanesOf('k', queue) });
+  const [busy, resting] = [claimsOf('busy'), claimsOf('resting')];
+  for (const queue of ['busy', 'resting']) await fillJobs(client, 10_000, queue);
+  for (let times = 0; times < 10; times++) {
+    expect((await busy.next(5, 1)).jobs).toHaveLength(5);
+    expect((await resting.next(5, 1)).jobs).toHaveLength(5);
+  }
+  const [kept] = await client<Prepared[]>`
+    select custom_plans, generic_plans from pg_prepared_statements where statement ~ '^\\s*with table_size' and statement ~ 'as grown'`;
+  expect(Number(kept?.generic_plans)).toBeGreaterThanOrEqual(10);
+  await client`truncate queue_jobs`;
+  await client`vacuum analyze queue_jobs`;
+  expect((await busy.next(5, 1)).jobs).toEqual([]);
+  await fillJobs(client, 20_000, 'resting');
+  const read = async () => {
+    const [row] = await client<{ rows: number }[]>`
+      select pg_stat_get_xact_tuples_returned('queue_jobs'::regclass)::int4 as rows`;
+    return row?.rows ?? Number.NaN;
+  };
+  await client.unsafe('begin');
+  const before = await read();
+  expect((await resting.next(5, 1)).jobs).toHaveLength(5);
+  expect((await read()) - before).toBeLessThan(1_000);
+  await client.unsafe('rollback');
 });
 
 test('beginnings in a grown table keep a plan by its primary key', async () => {

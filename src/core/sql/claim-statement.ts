@@ -141,6 +141,8 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
   const from = among
     ? amongIds(queueJobs, columns, due, place)
     : inBands(queueJobs, shape, columns, due, place);
+  // With the number, Postgres would rather plan a large claim anew than keep a plan for any number.
+  const hidden = sql`(select ${place('limit')}::int8)`;
   const before = sql`(rows between unbounded preceding and 1 preceding)`;
   const later = beginsLater(place('atMost'), before);
   return handOver(tables, {
@@ -153,7 +155,7 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
     }due as (
       select j.id, j.bytes${weighs ? sql`, j.last, j.silent, j.proven` : sql``}
       from ${from}
-      limit ${place('limit')}
+      limit ${ifTableIs ? hidden : place('limit')}
     ),
     within as (
       select id${weighs ? sql`, later` : sql``} from (

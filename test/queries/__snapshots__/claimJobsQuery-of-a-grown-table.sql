@@ -17,7 +17,7 @@
         order by j.run_at, j.id limit (select $6::int8)
         for no key update skip locked
       ) as j
-      limit $7
+      limit (select $7::int8)
     ),
     within as (
       select id from (

@@ -21,7 +21,7 @@
           and (select t.small from table_size as t)
         order by j.run_at, j.id limit (select $7::int8)
       ) as s
-      limit $8
+      limit (select $8::int8)
     ) as seen
     where overlooked or place = $9::int8
     union all

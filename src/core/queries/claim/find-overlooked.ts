@@ -169,7 +169,7 @@ export function findOverlookedQuery(
           and j.run_at <= statement_timestamp()${ofSize}
         order by j.run_at, j.id limit (select ${slice}::int8)
       ) as s
-      limit ${slice}
+      limit ${ifTableIs ? sql`(select ${slice}::int8)` : slice}
     ) as seen
     where overlooked or place = ${slice}::int8${other}`;
 }
