@@ -60,6 +60,11 @@ const gated = handle(child, async ({ payload, signal }) => {
   if (payload === 13) throw new NonRetryableError('thirteen');
   return payload * 10;
 });
+/** Lets a child end, once it has begun. */
+async function open(payload: number): Promise<void> {
+  await until(async () => gates.has(payload));
+  gates.get(payload)?.();
+}
 const quick = handle(child, async ({ payload }) => payload * 10);
 
 async function start(run: Run, handlers = [gated]): Promise<Worker> {
@@ -108,7 +113,7 @@ describe('the first of several', () => {
       (await queue.workflows.steps(database.db, id)).some(({ name }) => name === 'one: end'),
     );
     await waits(id);
-    gates.get(4)?.();
+    await open(4);
     expect(await outputOf(id)).toEqual([{ key: 'approved', value: { by: 'Ada' } }, 40]);
     expect(runs).toBe(3);
     expect((await queue.find(database.db, id))?.attempt).toBe(1);
@@ -127,7 +132,7 @@ describe('the first of several', () => {
     });
     const id = await enqueue();
     await waits(id);
-    gates.get(4)?.();
+    await open(4);
     const steps = () => queue.workflows.steps(database.db, id);
     await until(async () =>
       (await steps()).some(({ kind, endedAt }) => kind === 'first' && endedAt !== null),
@@ -237,7 +242,7 @@ describe('the first of several', () => {
     const id = await enqueue();
     await waits(id);
     await until(async () => gates.size === 2);
-    gates.get(1)?.();
+    await open(1);
     const [first, one, two] = Array.from(Object(await outputOf(id)));
     expect(first).toEqual({ key: 'one', value: 10 });
     await until(async () => (await stateOf(Number(two))) === 'cancelled');
@@ -275,7 +280,7 @@ describe('the first of several', () => {
     });
     const id = await enqueue();
     await waits(id);
-    gates.get(13)?.();
+    await open(13);
     expect(await recordOf(id)).toMatchObject({
       state: 'discarded',
       errors: [{}, {}, { name: 'ChildFailedError' }],
