@@ -14,7 +14,7 @@ export interface KeptPlansOptions {
   readonly sizes: 'small' | 'small or grown';
 }
 
-/** Tables that have shrunk since this process began, by their names. */
+/** Tables that have shrunk since this process began, by their names, in whichever database. */
 const shrunk = new Set<string>();
 
 /**
