@@ -52,6 +52,8 @@ export const claim = fc.record({
   kinds: fc.constantFrom(allKinds, allKinds, ['kept']),
   limit: fc.integer({ min: 1, max: 5 }),
   sweep: fc.boolean(),
+  /** Of groups: whether all notes are folded in before. */
+  folds: fc.boolean(),
   /** Which begin at once: so many of the first; `undefined`: all. */
   beginning: fc.constantFrom(
     undefined,

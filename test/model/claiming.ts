@@ -4,10 +4,10 @@ import { type Claim, type ClaimedJob, claimJobs } from '../../src/core/queries/c
 import { findOverlooked, type JobPlace, type Reach } from '../../src/core/queries/claim/find-overlooked.ts';
 import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
 import {
-  admit,
   claimGroups,
   claimGroupsWhile,
   learnClaim,
+  prepare,
   send as sendGroupClaim,
 } from './group-claiming.ts';
 import type { Doings, Happenings } from './happenings.ts';
@@ -169,7 +169,7 @@ export function claiming(
       // Who begins with its claim is known by the order that it says.
       const inGroups = { ...claim, beginning: beginning === undefined ? undefined : (0 as const) };
       const { db: claimer } = oneOf(workers, worker);
-      if (isGrouped) await admit(world, claimer, queue, sweep);
+      if (isGrouped) await prepare(world, claimer, claim);
       const send = isGrouped
         ? () => sendGroupClaim(world, claimer, inGroups, workerId)
         : () => claimJobs(claimer, tables, inOne);

@@ -55,7 +55,14 @@ export async function drain(
     }
     const [worker = workers[0], workerId = 0] = [workers[0], workerIds[0]];
     if (worker === undefined) throw new Error('no worker');
-    const claim = { queue: name, kinds: allKinds, limit: 20, sweep: true, beginning: undefined };
+    const claim = {
+      queue: name,
+      kinds: allKinds,
+      limit: 20,
+      sweep: true,
+      folds: false,
+      beginning: undefined,
+    };
     const most = here().length + 2;
     for (let round = 0; here().length > 0; round++) {
       expect(

@@ -11,7 +11,10 @@ import type { ModelJob } from './model-job.ts';
 import type { World } from './world.ts';
 
 /** A claim's own part of what happens. */
-export type GroupClaimStep = Pick<Happenings['claim'], 'kinds' | 'limit' | 'sweep' | 'beginning'> & {
+export type GroupClaimStep = Pick<
+  Happenings['claim'],
+  'kinds' | 'limit' | 'sweep' | 'folds' | 'beginning'
+> & {
   readonly queue: string;
 };
 
@@ -33,12 +36,11 @@ export async function claimGroups(
   claim: GroupClaimStep,
   workerId: number,
 ): Promise<void> {
-  const { queue } = claim;
   for (let tries = 0; tries < TRIES; tries++) {
     await world.compare();
     const asked = { ...claim, workerId, fromUs: world.nowUs, pending: world.pending };
     const must = startable(world.model, asked);
-    await admit(world, db, queue, claim.sweep || tries > 0);
+    await prepare(world, db, { ...claim, sweep: claim.sweep || tries > 0 });
     const claimed = await send(world, db, claim, workerId);
     await judge(world, claim, workerId, claimed);
     if (claimed.length > 0 || must.length === 0) return;
@@ -58,7 +60,7 @@ export async function claimGroupsWhile(
 ): Promise<void> {
   const { transaction, model } = world;
   const undone = new Error('undo');
-  await admit(world, world.app.db, claim.queue, claim.sweep);
+  await prepare(world, world.app.db, claim);
   await world.compare();
   let finish = async (): Promise<void> => undefined;
   const claiming = transaction.db.transaction(async (tx) => {
@@ -103,11 +105,15 @@ export async function learnClaim(world: World, claim: GroupClaimStep, workerId: 
   model.take(inOrder, { ...claim, workerId, nowUs: world.nowUs });
 }
 
-/** As a worker does before each claim. */
-export async function admit(world: World, db: Runner, queue: string, freed: boolean): Promise<void> {
+/** As a worker does before a claim, where others are gone, and where there are many notes. */
+export async function prepare(
+  world: World,
+  db: Runner,
+  { queue, sweep, folds }: Pick<GroupClaimStep, 'queue' | 'sweep' | 'folds'>,
+): Promise<void> {
   const { tables } = world.groupsOf(queue);
-  if (freed) await noteFreedGroups(db, tables, queue);
-  while ((await admitGroups(db, tables, queue)).used >= MAX_NOTES);
+  if (sweep) await noteFreedGroups(db, tables, queue);
+  while (folds && (await admitGroups(db, tables, queue)) >= MAX_NOTES);
 }
 
 export async function send(
@@ -122,7 +128,6 @@ export async function send(
     kinds,
     limit,
     workerId,
-    newGroups: true,
     beginning: beginningOf(beginning),
     starts: AT_ONCE,
     limits: { ...limits, run: serial === undefined ? undefined : RUN },

@@ -12,7 +12,7 @@ import {
   groupedTables,
   groupRows,
 } from './support/groups.ts';
-import { begin, twoBackends } from './support/locks.ts';
+import { begin, twoBackends, untilBlocked } from './support/locks.ts';
 
 const database = useTestDatabase({ max: 4 });
 const tables = groupedTables();
@@ -26,10 +26,10 @@ beforeEach(async () => {
 const admit = () => admitGroups(database.db, tables, 'q');
 const keys = (count: number) => Array.from({ length: count }, (_, n) => `key-${n}`);
 
-/** The groups of each note, in order, by whether it was admitted. */
-async function notes(admitted: boolean): Promise<string[][]> {
+/** The groups of each note, in order. */
+async function notes(): Promise<string[][]> {
   const rows = await database.client<{ group_keys: string[] }[]>`
-    select group_keys from queue_notes where admitted = ${admitted} order by due_at, id`;
+    select group_keys from queue_notes order by due_at, id`;
   return rows.map(({ group_keys }) => group_keys.toSorted());
 }
 
@@ -49,83 +49,63 @@ async function addKnown(...groups: string[]): Promise<void> {
 }
 
 describe('groups that are new', () => {
-  test('stay noted, several in a row, until claims have taken of each', async () => {
+  test('are claimed in their order once they are admitted', async () => {
     await addGrouped(
       database.client,
       keys(45).map((group) => ({ group })),
     );
-    expect(await admit()).toEqual({ used: 45, newGroups: true, left: false });
-    expect((await notes(true)).map((groups) => groups.length)).toEqual([20, 20, 5]);
-    expect([await groupRows(database.client), await notes(false)]).toEqual([{}, []]);
+    expect([await admit(), await notes()]).toEqual([45, []]);
+    expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual(
+      keys(45).map(() => 'now'),
+    );
     const taken: (string | undefined)[] = [];
     for (const limit of [10, 15, 20, 20]) {
       const claim = groupClaimOf(worker, { limit, limits: { concurrency: 1 } });
       const { jobs, more } = await claimGroupedJobs(database.db, tables, claim);
       taken.push(...jobs.map(({ group }) => group));
       expect([jobs.length, more]).toEqual(taken.length < 45 ? [limit, true] : [jobs.length, false]);
-      const left = (await notes(true)).flat();
-      expect([...taken, ...left].toSorted()).toEqual(keys(45).toSorted());
     }
-    expect(taken).toHaveLength(45);
-    expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual(
-      keys(45).map(() => 'infinity'),
-    );
-    expect(await admit()).toEqual({ used: 0, newGroups: false, left: false });
+    expect(taken.toSorted()).toEqual(keys(45).toSorted());
+    expect(await admit()).toBe(0);
   });
 
-  test('are left alone by a claim that does not look for them', async () => {
-    await addGrouped(database.client, [{ group: 'a' }]);
-    await admit();
-    const known = groupClaimOf(worker, { newGroups: false });
-    expect((await claimGroupedJobs(database.db, tables, known)).jobs).toEqual([]);
-    expect(await admit()).toEqual({ used: 0, newGroups: true, left: false });
-    expect((await claimGroupedJobs(database.db, tables, groupClaimOf(worker))).jobs).toHaveLength(1);
+  test('without a due job get no row', async () => {
+    await note('a', 'b');
+    expect([await admit(), await notes(), await groupRows(database.client)]).toEqual([2, [], {}]);
   });
 
-  test('that are noted twice are claimed once', async () => {
-    await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
-    await note('a', 'a');
-    await admit();
+  test('that another admission makes are waited for, and left to the next one', async () => {
+    await addGrouped(database.client, [{ group: 'a' }, { group: 'b' }]);
+    await database.client`delete from queue_notes`;
     await note('a');
-    await admit();
-    const { jobs } = await claimGroupedJobs(
-      database.db,
-      tables,
-      groupClaimOf(worker, { limits: { run: 1 } }),
-    );
-    expect(jobs).toHaveLength(1);
-    expect([await notes(true), await notes(false)]).toEqual([[], []]);
-  });
-
-  test('whose claim is rolled back stay noted', async () => {
-    await addGrouped(database.client, [{ group: 'a' }]);
-    await admit();
-    const [one] = await twoBackends(database);
+    const [one, other] = await twoBackends(database);
     await begin(one);
-    expect((await claimGroupedJobs(one.db, tables, groupClaimOf(worker))).jobs).toHaveLength(1);
-    await one.client`rollback`;
-    expect([await groupRows(database.client), await notes(true)]).toEqual([{}, [['a']]]);
-    expect((await claimGroupedJobs(database.db, tables, groupClaimOf(worker))).jobs).toHaveLength(1);
+    expect(await admitGroups(one.db, tables, 'q')).toBe(1);
+    await note('a', 'b');
+    const waiting = admitGroups(other.db, tables, 'q');
+    await untilBlocked(database, other);
+    await one.client.unsafe('commit');
+    expect([await waiting, await notes()]).toEqual([1, [['a']]]);
+    expect([await admit(), await notes()]).toEqual([1, []]);
+    expect((await claimGroupedJobs(database.db, tables, groupClaimOf(worker))).jobs).toHaveLength(2);
   });
 });
 
 describe('a note of several groups', () => {
   test('is used up but for those that another transaction has locked', async () => {
     await addKnown('a', 'b', 'c');
-    await note('a', 'b', 'new', 'c');
+    await note('a', 'b', 'c');
     const [one] = await twoBackends(database);
     await begin(one);
     await one.client`select from queue_groups where group_key in ('a', 'c') for update`;
-    expect(await admit()).toEqual({ used: 2, newGroups: true, left: true });
-    expect([await notes(false), await notes(true)]).toEqual([[['a', 'c']], [['new']]]);
-    // Nothing is written for a note that nobody can heed.
-    const row = async () => (await database.client`select ctid from queue_notes where not admitted`)[0];
+    expect([await admit(), await notes()]).toEqual([1, [['a', 'c']]]);
+    // Nothing is written for a note that no statement can heed.
+    const row = async () => (await database.client`select ctid from queue_notes`)[0];
     const before = await row();
-    expect(await admit()).toEqual({ used: 0, newGroups: true, left: true });
+    expect(await admit()).toBe(0);
     expect(await row()).toEqual(before);
     await one.client`rollback`;
-    expect(await admit()).toEqual({ used: 2, newGroups: true, left: false });
-    expect(await notes(false)).toEqual([]);
+    expect([await admit(), await notes()]).toEqual([2, []]);
     expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual([
       'now',
       'now',
@@ -140,10 +120,9 @@ describe('a note of several groups', () => {
     const [one] = await twoBackends(database);
     await begin(one);
     await one.client`select from queue_notes where 'a' = any(group_keys) for update`;
-    expect(await admit()).toEqual({ used: 1, newGroups: false, left: true });
-    expect(await notes(false)).toEqual([['a']]);
+    expect([await admit(), await notes()]).toEqual([1, [['a']]]);
     await one.client`rollback`;
-    expect(await admit()).toEqual({ used: 1, newGroups: false, left: false });
+    expect(await admit()).toBe(1);
   });
 });
 
@@ -156,7 +135,7 @@ test('under an old snapshot the versions of a group are passed once, not for eac
   await reader.client`select count(*) from queue_limits`;
   for (let n = 0; n < versions; n++) {
     await note(...groups);
-    expect(await admit()).toEqual({ used: groups.length, newGroups: false, left: false });
+    expect(await admit()).toBe(groups.length);
   }
   await note(...groups);
   const plan = await explain(backend, admitGroupsQuery(tables, 'q'), 'force_custom_plan');

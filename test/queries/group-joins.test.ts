@@ -60,11 +60,8 @@ async function fill(groups: number): Promise<void> {
 
 /** The rows of the groups are made, and all of them have due jobs. */
 async function meetAll(): Promise<void> {
-  while ((await admitGroups(database.db, tables, 'q')).used > 0);
-  await database.client`
-    insert into queue_groups (queue, group_key, ready_at)
-    select distinct queue, group_key, '-infinity'::timestamptz from queue_jobs where queue = 'q'`;
-  await database.client`delete from queue_notes`;
+  while ((await admitGroups(database.db, tables, 'q')) > 0);
+  await database.client`update queue_groups set ready_at = '-infinity' where queue = 'q'`;
 }
 
 /** No node of the plan has compared all rows of one side with all of the other. */
@@ -95,8 +92,15 @@ describe.each([10, JOBS])('with the statistics of a few rows, the jobs of %i gro
 
     test('are admitted', () => expectNoLoops(admitGroupsQuery(tables, 'q')));
 
-    test('are claimed', async () => {
-      while ((await admitGroups(database.db, tables, 'q')).used > 0);
+    describe.each(WAYS)('%s', (_, serial, limits) => {
+      test('are claimed from their notes', async () => {
+        const claim = groupClaimOf(worker, { limit: JOBS, limits });
+        await expectNoLoops(claimGroupedJobsQuery(groupedTables(serial), claim));
+      });
+    });
+
+    test('are claimed once they are admitted', async () => {
+      while ((await admitGroups(database.db, tables, 'q')) > 0);
       await expectNoLoops(claimGroupedJobsQuery(tables, groupClaimOf(worker, { limit: JOBS })));
     });
   });
@@ -108,20 +112,29 @@ describe.each([10, JOBS])('with the statistics of a few rows, the jobs of %i gro
     });
 
     describe.each(WAYS)('%s', (_, serial, limits) => {
-      test.each([true, false])('are claimed, new groups among them: %s', async (newGroups) => {
-        const claim = groupClaimOf(worker, { limit: JOBS, limits, newGroups });
+      test('are claimed', async () => {
+        const claim = groupClaimOf(worker, { limit: JOBS, limits });
         await expectNoLoops(claimGroupedJobsQuery(groupedTables(serial), claim));
       });
     });
 
-    test('are admitted', async () => {
-      await database.client`
-        insert into queue_notes (queue, due_at, group_keys)
-        select queue, now(), array_agg(group_key) from (
-          select queue, group_key, row_number() over () / 20 as part from queue_groups where queue = 'q'
-        ) as g
-        group by queue, part`;
-      await expectNoLoops(admitGroupsQuery(tables, 'q'));
+    describe('noted', () => {
+      beforeAll(async () => {
+        await database.client`update queue_groups set ready_at = 'infinity' where queue = 'q'`;
+        await database.client`
+          insert into queue_notes (queue, due_at, group_keys)
+          select queue, now(), array_agg(group_key) from (
+            select queue, group_key, row_number() over () / 20 as part from queue_groups where queue = 'q'
+          ) as g
+          group by queue, part`;
+      });
+
+      test('are admitted', () => expectNoLoops(admitGroupsQuery(tables, 'q')));
+
+      test.each(WAYS)('are claimed: %s', async (_, serial, limits) => {
+        const claim = groupClaimOf(worker, { limit: JOBS, limits });
+        await expectNoLoops(claimGroupedJobsQuery(groupedTables(serial), claim));
+      });
     });
 
     test('are looked for by the upkeep', async () => {

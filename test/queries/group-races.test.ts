@@ -100,12 +100,10 @@ describe('a new group that two claims find', () => {
     const given = { limits: { concurrency: 1 } };
     const claim = ({ db }: Connection) => claimGroupedJobs(db, tables, groupClaimOf(worker, given));
     const [first] = await addGrouped(database.client, [{ group: 'a' }]);
-    await admitGroups(database.db, tables, 'q');
     await begin(one);
     const its = await claim(one);
     expect(idsOf(its.jobs)).toEqual([first]);
     const [second] = await addGrouped(database.client, [{ group: 'a' }]);
-    await admitGroups(database.db, tables, 'q');
     const waiting = claim(other);
     await untilBlocked(database, other);
     await one.client.unsafe(end);
@@ -165,7 +163,9 @@ async function race({ limits, serial, groups, jobsEach }: RaceOptions) {
     let [workerId = 0] = await addWorkers(client);
     const holder = () => ({ queue: 'q', workerId });
     for (let failures = 0; !over; ) {
-      while ((await admitGroups(db, tables, 'q')).used >= MAX_NOTES);
+      // Claims use notes themselves; now and then they are folded in before.
+      const folds = Math.random() < 0.2;
+      while (folds && (await admitGroups(db, tables, 'q')) >= MAX_NOTES);
       const claim = groupClaimOf(workerId, { limits, limit: 1 + Math.floor(Math.random() * 6) });
       const { jobs } = await claimGroupedJobs(db, tables, claim);
       failures = jobs.length === 0 ? failures + 1 : 0;

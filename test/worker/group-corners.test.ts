@@ -2,8 +2,6 @@ import { createQueue, createWorker, defineJob, handle, limitsIn, unvalidated } f
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { sqlStateOf } from '../../src/core/sql/executor.ts';
-import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
-import { groupedTables } from '../queries/support/groups.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -15,7 +13,6 @@ const step = defineJob('step', {
   queue: 'work',
   group: ({ group }) => group,
 });
-const tables = groupedTables();
 const SERIALIZATION_FAILURE = '40001';
 
 beforeAll(() => addControlTables(database));
@@ -74,22 +71,17 @@ test('new groups are claimed by several workers whose statements run as repeatab
   for (const error of errors) expect(sqlStateOf(error)).toBe(SERIALIZATION_FAILURE);
 });
 
-test('notes of admitted groups that repeat each other do no harm, and go', async () => {
+test('notes that repeat each other do no harm, and go', async () => {
   const jobs = entries(40, 5);
   await queue.enqueueMany(database.db, step, jobs);
-  // As many workers admit the same groups before one has claimed them: each time another note of each.
   for (let n = 0; n < 5; n++) {
     await database.client`
       insert into queue_notes (queue, due_at, group_keys)
       select distinct queue, statement_timestamp(), array[group_key] from queue_jobs where group_key is not null`;
-    expect((await admitGroups(database.db, tables, 'work')).newGroups).toBe(true);
   }
-  const [before] = await database.client<{ notes: number }[]>`
-    select count(*)::int as notes from queue_notes where admitted`;
-  expect(before?.notes).toBeGreaterThan(1);
   const { ran, most, errors } = await workOff(await database.connect(2), jobs.length);
   expect([ran, most, errors]).toEqual([jobs.map(({ payload }) => payload.n), 1, []]);
-  const notes = async () => await database.client`select from queue_notes where admitted`;
+  const notes = async () => await database.client`select from queue_notes`;
   const [connection] = await database.connect();
   const idle = createWorker(connection?.db ?? database.db, {
     queue,

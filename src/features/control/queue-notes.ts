@@ -1,14 +1,12 @@
-import { bigint, boolean, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
+import { bigint, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
 import type {
   BigintColumn,
-  BooleanColumn,
   Identity,
   InSchema,
   NotNull,
   TextColumn,
   TextsColumn,
   TimestampColumn,
-  WithDefault,
 } from '../../core/schema/column-types.ts';
 import type { DeclareTable } from '../../core/schema/declare-table.ts';
 
@@ -16,7 +14,6 @@ import type { DeclareTable } from '../../core/schema/declare-table.ts';
 export type NoteColumns = {
   id: Identity<NotNull<BigintColumn>>;
   queue: NotNull<TextColumn>;
-  admitted: WithDefault<NotNull<BooleanColumn>>;
   dueAt: NotNull<TimestampColumn>;
   groupKeys: NotNull<TextsColumn>;
 };
@@ -31,10 +28,8 @@ export type NotesTable<
  * `queue_notes`: from when on claims should look at some groups, because a job is due or a slot is free. A
  * transaction that enqueues a job, or ends a hold that others may wait for, only inserts here. It waits
  * for no other transaction, and no other transaction waits for it, even if it stays open for minutes.
- * Claims fold the notes into `queue_groups` and delete them, usually within milliseconds. A note is only a
+ * Claims use the notes and delete them, usually within milliseconds. A note is only a
  * hint: limits are never exceeded, whatever the notes say.
- *
- * `admitted`: these groups have no row yet; the first claim that takes their jobs inserts it.
  */
 export function defineNotesTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
@@ -44,12 +39,11 @@ export function defineNotesTable<TName extends string, TSchema extends string | 
     name,
     {
       id: bigint('id', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
-      admitted: boolean('admitted').notNull().default(false),
       dueAt: timestamp('due_at', { withTimezone: true }).notNull(),
       queue: text('queue').notNull(),
       groupKeys: text('group_keys').array().notNull(),
     },
-    (t) => [primaryKey({ name: `${name}_pkey`, columns: [t.queue, t.admitted, t.dueAt, t.id] })],
+    (t) => [primaryKey({ name: `${name}_pkey`, columns: [t.queue, t.dueAt, t.id] })],
   );
   // The builders above declare these columns, through the reader's own drizzle-orm.
   return notes as unknown as NotesTable<TName, TSchema>;

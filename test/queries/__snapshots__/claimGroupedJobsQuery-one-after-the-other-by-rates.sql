@@ -1,13 +1,11 @@
-    with offered as materialized (
+    with free as materialized (
         select n.ctid as at, n.id, n.due_at, n.group_keys from "queue_notes" as n
-        where n.queue = $1 and n.admitted
-          and n.due_at <= statement_timestamp()
+        where n.queue = $1 and n.due_at <= statement_timestamp()
         order by n.due_at, n.id limit (
           select count(*) from (
             select sum(n.keys) over (order by n.due_at, n.id) - n.keys as before from (
               select n.due_at, n.id, cardinality(n.group_keys) as keys from "queue_notes" as n
-              where n.queue = $2 and n.admitted
-          and n.due_at <= statement_timestamp()
+              where n.queue = $2 and n.due_at <= statement_timestamp()
               order by n.due_at, n.id limit (select $3::int8 + 8)
             ) as n
           ) as n
@@ -15,35 +13,77 @@
         )
         for update of n skip locked
     ),
-    seen as materialized (
-      (select g.ctid as at, g.group_key, g.turn, g.ready_at,
-          row_number() over (order by g.turn) * 2 + $5::int8 as place
-        from "queue_groups" as g
-        where g.queue = $6 and g.turn >= 0 and g.ready_at = '-infinity'
-        order by g.turn limit (select $7::int8 * 2 + 32 from generate_series(1, $8::int4) as a cross join generate_series(1, $9::int4) as b cross join generate_series(1, $10::int4) as c))
-      union all
-      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
-        from (
-          (select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
-            where g.queue = $11 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-            order by g.ready_at limit (select $12::int8 + 8))
-          union all
-          select null, o.group_key, 0, min(o.due_at)
-          from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
-          group by o.group_key
-        ) as g
-        order by g.ready_at limit (select $13::int8 + 8))
+    asked as materialized (
+      select n.group_key, min(n.due_at) as due_at
+      from (select n.due_at, unnest(n.group_keys) as group_key from free as n) as n
+      group by n.group_key
+    ),
+    idle as materialized (
+      select k.*, k.at is null or (
+          exists (
+            select from (
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $5 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+            ) as h
+            where h.due
+          ) or (
+            (select count(*) from (
+              select from "queue_jobs" as j where j.queue = $6 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+            ) as h) >= 100
+            and exists (
+              select from generate_series(0, 9) as band(priority) cross join lateral (
+                select from "queue_jobs" as j
+                where j.queue = $7 and j.group_key = k.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                order by j.run_at, j.id limit 1
+              ) as j
+            )
+          )
+        ) as waits
+      from (
+        select a.group_key, a.due_at, g.at, g.turn, g.ready_at from asked as a left join lateral (
+          select g.ctid as at, g.turn, g.ready_at from "queue_groups" as g
+          where g.queue = $8 and g.group_key = a.group_key
+          offset 0
+        ) as g on true
+      ) as k
+      where k.at is null or k.ready_at > statement_timestamp()
     ),
     ring as materialized (
-      select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
+      select r.turn as first, coalesce(r.turn, (
         select g.turn from "queue_groups" as g
-        where g.queue = $14 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
-      ), 0) as turn from seen as s
+        where g.queue = $9 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
+      ), 0) as turn
+      from (select (
+        select g.turn from "queue_groups" as g
+        where g.queue = $10 and g.turn >= 0 and g.ready_at = '-infinity' order by g.turn limit 1
+      ) as turn) as r
+    ),
+    seen as materialized (
+      (select g.*, row_number() over (order by g.turn) * 2 + $11::int8 as place
+        from (
+          (select g.ctid as at, g.group_key, g.turn from "queue_groups" as g
+            where g.queue = $12 and g.turn >= 0 and g.ready_at = '-infinity'
+            order by g.turn limit (select $13::int8 * 2 + 32 from generate_series(1, $14::int4) as a cross join generate_series(1, $15::int4) as b cross join generate_series(1, $16::int4) as c))
+          union all
+          select i.at, i.group_key, i.turn from idle as i cross join ring as r
+          where i.waits and i.turn > coalesce(r.first, 0)
+        ) as g
+        order by g.turn limit (select $17::int8 * 2 + 32))
+      union all
+      (select g.at, g.group_key, g.turn, row_number() over (order by g.ready_at) * 2 as place
+        from (
+          (select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
+            where g.queue = $18 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit (select $19::int8 + 8))
+          union all
+          select i.at, i.group_key, coalesce(i.turn, 0), i.due_at from idle as i cross join ring as r
+          where i.waits and (i.turn > coalesce(r.first, 0)) is not true
+        ) as g
+        order by g.ready_at limit (select $20::int8 + 8))
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
         max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
-      from "queue_limits" as l where l.queue = $15 and l.kind = '' and l.group_key = '*'
+      from "queue_limits" as l where l.queue = $21 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
@@ -51,31 +91,31 @@
         case when s.at is null then '-infinity' else g.bounded_since end as bounded_since
       from (select * from seen order by place) as s left join lateral (
         select g.turn, g.rate_used, g.held, g.bounded_since from "queue_groups" as g
-        where g.ctid = s.at and g.queue = $16 and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = $22 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
       where s.at is null or g.turn is not null
-      limit (select $17::int8)
+      limit (select $23::int8)
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
         1 as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, $18::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, $19::int8) as rate_per_ms
+        coalesce(o.rate_limit, e.rate_limit, $24::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $25::int8) as rate_per_ms
       from locked as l cross join every as e left join "queue_limits" as o
-        on o.queue = $20 and o.kind = '' and o.group_key = l.group_key
+        on o.queue = $26 and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
       select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
       from "queue_holds" as h
-      where h.queue = $21 and h.group_key = any(array(select group_key from locked))
+      where h.queue = $27 and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
-        (ceil($22::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - ceil($23::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil($28::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($29::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       left join lateral (
@@ -84,8 +124,8 @@
       from (
         select n.now, ceil(
           (floor((n.now + greatest(
-            l.rate_per_ms::float8 / 40, least(l.rate_per_ms::float8 / 8, $24::float8)
-          ) * $25::float8) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
+            l.rate_per_ms::float8 / 40, least(l.rate_per_ms::float8 / 8, $30::float8)
+          ) * $31::float8) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
         )::int8 as slot
         from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
@@ -100,19 +140,19 @@
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
-        from "queue_jobs" as j where j.queue = $26 and j.id = any(l.held)
+        from "queue_jobs" as j where j.queue = $32 and j.id = any(l.held)
       ) as h
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
         from "queue_holds" as h
-        where h.queue = $27 and h.group_key = l.group_key and h.until > statement_timestamp()
+        where h.queue = $33 and h.group_key = l.group_key and h.until > statement_timestamp()
           and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, case when c.held > 0 then 0 else least(c.share, $28::int8) end as room, c.rate_limit - c.used as budget
+      select c.*, case when c.held > 0 then 0 else least(c.share, $34::int8) end as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
     found as materialized (
@@ -122,29 +162,34 @@
       from open as c cross join lateral (
         select f.*, k.n from (
           select k.id, k.at, row_number() over () as n from (
-            with head as materialized (
+            select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $29 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
-            )
-            select h.id, h.at from head as h where h.due
+              where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+            ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 16
             ) as j
             where (
-              select count(*) >= greatest(least(c.room, c.budget), 0) + 100 and count(*) filter (where h.due) < 16 from head as h
-            ) and j.id not in (select h.id from head as h where h.due)
+              select count(*) >= greatest(least(c.room, c.budget), 0) + 100 and count(*) filter (where h.due) < 16 from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+            ) as h
+            ) and j.id not in (select h.id from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+            ) as h where h.due)
             limit greatest(least(c.room, c.budget), 0)) as k
         ) as k
         left join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($32::text::jsonb))) is true
-            and j.worker_id is distinct from $33::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $39 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($40::text::jsonb))) is true
+            and j.worker_id is distinct from $41::int8
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -161,7 +206,7 @@
         from wanted as w
         where w.unbroken
       ) as w
-      where before is null or before < $34::int8
+      where before is null or before < $42::int8
       order by rank
     ),
     turning as materialized (
@@ -185,7 +230,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $43 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -194,11 +239,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $44 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $45 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -233,7 +278,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
-      select $38::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
+      select $46::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
       from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
@@ -249,59 +294,61 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $39::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $40 and j.id = any(array(select id from taken))
+    set worker_id = $47::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $48 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
+    unused as materialized (
+      select a.group_key from asked as a
+      where a.group_key not in (select t.group_key from turning as t)
+        and a.group_key not in (select i.group_key from idle as i where not i.waits)
+      union all
+      select b.group_key from beaten as b
+    ),
     heeded as materialized (
-      select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,
-        array(
-          select k from unnest(o.group_keys) as k
-          where k not in (select t.group_key from turning as t where t.at is null)
-        ) as later,
-        array(
-          select k from unnest(o.group_keys) as k where k in (select group_key from beaten)
-        ) as again
-      from offered as o
+      select n.at, n.id, n.due_at, cardinality(n.group_keys) as offered, array(
+          select k from unnest(n.group_keys) as k where k in (select u.group_key from unused as u)
+        ) as later
+      from free as n
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $41 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $49 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
-      insert into "queue_notes" (queue, admitted, due_at, group_keys)
-      select $42::text, true, h.due_at, h.later from heeded as h
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select $50::text, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
-      union all
-      select $43::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and (g.queue = $44 and g.group_key = t.group_key) is true
+      where g.ctid = t.at and (g.queue = $51 and g.group_key = t.group_key) is true
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $45 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $52 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $46 and h.group_key = any(array(select group_key from over))
+      where h.queue = $53 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select one.signs, w.rank, w.group_key, w.rate_per_ms, a.*
-    from (select concat_ws(' ',
-        case when exists (select from turning as t where t.ready_at = '-infinity')
+    from (select concat_ws(' ', case when exists (select from turning as t where t.ready_at = '-infinity')
           or (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) then 'more' end,
-        case when exists (
+        case when exists (select from unused) or exists (
           select from "queue_notes" as n
-          where n.queue = $47 and n.admitted and n.due_at <= statement_timestamp()
-            and n.id not in (select id from offered)
+          where n.queue = $54 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
         ) then 'left' end,
+        case when (select count(*) from asked) - (select count(*) from unused) > 0 then 'used' end,
+        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $55::int8 + 8 then 'crowded' end,
+        case when 2 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMost' end,
+        case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end) as signs) as one
     left join (taken as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
@@ -316,46 +363,54 @@
 -- $2 = "mail"
 -- $3 = 10
 -- $4 = 10
--- $5 = 1
+-- $5 = "mail"
 -- $6 = "mail"
--- $7 = 10
--- $8 = 1
--- $9 = 1
--- $10 = 1
--- $11 = "mail"
--- $12 = 10
+-- $7 = "mail"
+-- $8 = "mail"
+-- $9 = "mail"
+-- $10 = "mail"
+-- $11 = 1
+-- $12 = "mail"
 -- $13 = 10
--- $14 = "mail"
--- $15 = "mail"
--- $16 = "mail"
+-- $14 = 1
+-- $15 = 1
+-- $16 = 1
 -- $17 = 10
--- $18 = 10
--- $19 = 1000
--- $20 = "mail"
+-- $18 = "mail"
+-- $19 = 10
+-- $20 = 10
 -- $21 = "mail"
--- $22 = 10
+-- $22 = "mail"
 -- $23 = 10
--- $24 = 0
--- $25 = 0
+-- $24 = 10
+-- $25 = 1000
 -- $26 = "mail"
 -- $27 = "mail"
--- $28 = 100
--- $29 = "mail"
--- $30 = "mail"
--- $31 = "mail"
--- $32 = "[\"mail\"]"
--- $33 = 42
--- $34 = 8388608
+-- $28 = 10
+-- $29 = 10
+-- $30 = 0
+-- $31 = 0
+-- $32 = "mail"
+-- $33 = "mail"
+-- $34 = 100
 -- $35 = "mail"
 -- $36 = "mail"
 -- $37 = "mail"
 -- $38 = "mail"
--- $39 = 42
--- $40 = "mail"
--- $41 = "mail"
--- $42 = "mail"
+-- $39 = "mail"
+-- $40 = "[\"mail\"]"
+-- $41 = 42
+-- $42 = 8388608
 -- $43 = "mail"
 -- $44 = "mail"
 -- $45 = "mail"
 -- $46 = "mail"
--- $47 = "mail"
+-- $47 = 42
+-- $48 = "mail"
+-- $49 = "mail"
+-- $50 = "mail"
+-- $51 = "mail"
+-- $52 = "mail"
+-- $53 = "mail"
+-- $54 = "mail"
+-- $55 = 10

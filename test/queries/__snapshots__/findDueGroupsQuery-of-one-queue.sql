@@ -3,16 +3,11 @@
     from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
     cross join jsonb_to_recordset($4::text::jsonb) as i(queue text)
     left join lateral (
-      (select n.due_at from "queue_notes" as n where n.queue = $5::text and n.admitted
-        order by n.due_at limit 1)
-      union all
-      (select n.due_at from "queue_notes" as n where n.queue = $6::text and not n.admitted
-        order by n.due_at limit 1)
-      order by due_at limit 1
+      select n.due_at from "queue_notes" as n where n.queue = $5::text order by n.due_at limit 1
     ) as n on true
     left join lateral (
       select greatest(g.ready_at, statement_timestamp()) as ready_at from "queue_groups" as g
-      where g.queue = $7::text and g.turn >= 0 and g.ready_at < 'infinity'
+      where g.queue = $6::text and g.turn >= 0 and g.ready_at < 'infinity'
       order by g.ready_at limit 1
     ) as g on true
 -- $1 = 1
@@ -21,4 +16,3 @@
 -- $4 = "[{\"queue\":\"mail\"}]"
 -- $5 = "mail"
 -- $6 = "mail"
--- $7 = "mail"

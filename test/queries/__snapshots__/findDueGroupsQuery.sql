@@ -3,12 +3,7 @@
     from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
     cross join jsonb_to_recordset($4::text::jsonb) as i(queue text)
     left join lateral (
-      (select n.due_at from "queue_notes" as n where n.queue = i.queue and n.admitted
-        order by n.due_at limit 1)
-      union all
-      (select n.due_at from "queue_notes" as n where n.queue = i.queue and not n.admitted
-        order by n.due_at limit 1)
-      order by due_at limit 1
+      select n.due_at from "queue_notes" as n where n.queue = i.queue order by n.due_at limit 1
     ) as n on true
     left join lateral (
       select greatest(g.ready_at, statement_timestamp()) as ready_at from "queue_groups" as g

@@ -20,11 +20,10 @@
         where l.queue = $4 and l.kind = '' and l.group_key = '*'
       )) is not null as has_rate,
       exists (
-            with head as materialized (
+            select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
               where j.queue = $5 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            )
-            select h.id, h.at from head as h where h.due
+            ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
@@ -33,36 +32,47 @@
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
-              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from head as h
-            ) and j.id not in (select h.id from head as h where h.due)
+              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $7 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h
+            ) and j.id not in (select h.id from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $8 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due)
             limit 1
       ) as due,
       exists (
-            with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($7::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $8 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            )
-            select h.id, h.at from head as h where h.due
+            select h.id, h.at from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($9::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $10 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $9 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($10::text::jsonb))) is true
+              where j.queue = $11 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($12::text::jsonb))) is true
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
-              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from head as h
-            ) and j.id not in (select h.id from head as h where h.due)
+              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($13::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $14 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h
+            ) and j.id not in (select h.id from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($15::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $16 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due)
             limit 1
       ) as served
     from (
       select g.group_key, g.ready_at, g.held from "queue_groups" as g
-      where g.queue = $11 and g.group_key > $12 order by g.group_key limit $13
+      where g.queue = $17 and g.group_key > $18 order by g.group_key limit $19
     ) as g
     cross join lateral (
       select count(*) filter (where exists (
           select from "queue_jobs" as j
-          where j.queue = $14 and j.id = h.job_id
+          where j.queue = $20 and j.id = h.job_id
             and j.worker_id in (select w.id from "queue_workers" as w)
         ))::float8 as running
       from unnest(g.held) as h(job_id)
@@ -72,7 +82,7 @@
         (count(h.worker_id) filter (where h.until = 'infinity'))::float8 as going_on,
         count(*) filter (where h.until < 'infinity' and h.until > statement_timestamp()) > 0 as retries
       from "queue_holds" as h
-      where h.queue = $15 and h.group_key = g.group_key and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
+      where h.queue = $21 and h.group_key = g.group_key and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
     ) as h
     order by g.group_key
 -- $1 = "mail"
@@ -81,12 +91,18 @@
 -- $4 = "mail"
 -- $5 = "mail"
 -- $6 = "mail"
--- $7 = "[\"mail\"]"
+-- $7 = "mail"
 -- $8 = "mail"
--- $9 = "mail"
--- $10 = "[\"mail\"]"
+-- $9 = "[\"mail\"]"
+-- $10 = "mail"
 -- $11 = "mail"
--- $12 = "mail"
--- $13 = 51
+-- $12 = "[\"mail\"]"
+-- $13 = "[\"mail\"]"
 -- $14 = "mail"
--- $15 = "mail"
+-- $15 = "[\"mail\"]"
+-- $16 = "mail"
+-- $17 = "mail"
+-- $18 = "mail"
+-- $19 = 51
+-- $20 = "mail"
+-- $21 = "mail"

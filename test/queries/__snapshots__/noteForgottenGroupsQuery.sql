@@ -24,23 +24,24 @@
           select g.ready_at from "queue_groups" as g
           where g.queue = $6 and g.group_key = l.group_key
         ), 'infinity') > statement_timestamp()
-          and exists (
-            with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $7 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+          and (
+          exists (
+            select from (
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $7 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+            ) as h
+            where h.due
+          ) or (
+            (select count(*) from (
+              select from "queue_jobs" as j where j.queue = $8 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+            ) as h) >= 100
+            and exists (
+              select from generate_series(0, 9) as band(priority) cross join lateral (
+                select from "queue_jobs" as j
+                where j.queue = $9 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                order by j.run_at, j.id limit 1
+              ) as j
             )
-            select h.id, h.at from head as h where h.due
-            union all
-            select j.id, j.at from generate_series(0, 9) as band(priority)
-            cross join lateral (
-              select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $8 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-              order by j.run_at, j.id limit 1 + 16
-            ) as j
-            where (
-              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from head as h
-            ) and j.id not in (select h.id from head as h where h.due)
-            limit 1
+          )
         )
         ) as g
       ) as n
@@ -55,3 +56,4 @@
 -- $6 = "mail"
 -- $7 = "mail"
 -- $8 = "mail"
+-- $9 = "mail"

@@ -75,7 +75,6 @@ export function groupClaimOf(
     queue: 'q',
     kinds: ['k'],
     limit: 10,
-    newGroups: true,
     workerId,
     starts: limits?.rate === undefined ? undefined : AT_ONCE,
     ...claim,
@@ -91,7 +90,7 @@ export async function claimGroups(
   serial?: Serial,
 ): Promise<GroupClaimResult> {
   const grouped = groupedTables(serial);
-  while ((await admitGroups(db, grouped, 'q')).used >= MAX_NOTES);
+  while ((await admitGroups(db, grouped, 'q')) >= MAX_NOTES);
   return await claimGroupedJobs(db, grouped, groupClaimOf(workerId, claim));
 }
 

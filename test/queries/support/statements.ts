@@ -354,7 +354,6 @@ export function allStatements(
     kinds: [text],
     limit: 10,
     workerId: id,
-    newGroups: true,
     limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
   };
   const slice = {
@@ -678,12 +677,7 @@ export function allStatements(
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
     'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
     admitGroupsQuery: admitGroupsQuery(grouped(), text),
-    'admitGroupsQuery, of small tables': admitGroupsQuery(grouped(), text, true),
     claimGroupedJobsQuery: claimGroupedJobsQuery(grouped(), groupClaim),
-    'claimGroupedJobsQuery, of known groups': claimGroupedJobsQuery(grouped(), {
-      ...groupClaim,
-      newGroups: false,
-    }),
     'claimGroupedJobsQuery, of small tables': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
       onlyIfSmall: true,
@@ -719,18 +713,15 @@ export function allStatements(
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
     'claimGroupedJobsQuery, few of a kind': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
-      newGroups: false,
       rooms: new Map([[text, 1]]),
     }),
     'claimGroupedJobsQuery, one after the other, few of a kind': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
-      newGroups: false,
       limits: { run: 100 },
       rooms: new Map([[text, 1]]),
     }),
     'claimGroupedJobsQuery, without some': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
-      newGroups: false,
       without: [id, id + 1],
     }),
     findDueIdsQuery: findDueIdsQuery(tables, { ...claim, without: [id, id + 1] }),

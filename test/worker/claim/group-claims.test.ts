@@ -1,7 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
-import { admitGroups } from '../../../src/features/limits/queries/admit-groups.ts';
 import { ClaimsByTurns } from '../../../src/features/limits/worker/claims-by-turns.ts';
 import { addGrouped, addWorkers, clearGroups, groupedTables } from '../../queries/support/groups.ts';
 import { addControlTables } from '../../support/control-tables.ts';
@@ -17,7 +16,7 @@ beforeEach(async () => {
 
 function nameOf(query: Parameters<Runner['execute']>[0]): 'admission' | 'claim' | 'other' {
   const text = JSON.stringify(query, (key, value) => (key === 'table' ? undefined : value));
-  return text.includes('with free as') ? 'admission' : text.includes('seen as') ? 'claim' : 'other';
+  return text.includes('seen as') ? 'claim' : text.includes('with free as') ? 'admission' : 'other';
 }
 
 /** The statements that run, by their first CTE, and whether another ran at the same time. */
@@ -57,72 +56,97 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
 const keys = (from: number, count: number) =>
   Array.from({ length: count }, (_, n) => ({ group: `key-${from + n}` }));
 
-describe('admission', () => {
-  test('runs before a claim, and beside those that follow one of many groups', async () => {
+describe('notes', () => {
+  async function note(times: number, group: string): Promise<void> {
+    await database.client`
+      insert into queue_notes (queue, due_at, group_keys)
+      select 'q', clock_timestamp(), array[${group}] from generate_series(1, ${times}::int4)`;
+  }
+
+  /** The statements of a claim, and how many jobs it brought. */
+  function claiming(concurrency = 1, demand?: () => number) {
+    const { runner, seen } = watched(() => false);
+    const claims = claimsOn(runner, concurrency, demand);
+    const next = async (most: number) => {
+      seen.length = 0;
+      const answer = await claims.next(most, 0);
+      const statements = seen.filter(({ name }) => name !== 'other');
+      return {
+        ...answer,
+        groups: answer.jobs.map(({ group }) => group),
+        sent: statements.map(({ name, beside }) => `${name}${beside ? ' beside' : ''}`),
+      };
+    };
+    return { seen, next };
+  }
+
+  test('are used by the claims themselves, also by those beside each other', async () => {
     await addGrouped(database.client, keys(0, 500));
-    const { runner, seen } = watched(() => false);
-    const claims = claimsOn(runner);
-    const ids = new Set<number>();
-    const counts: number[] = [];
-    for (let goesOn = true; goesOn; ) {
-      const answer = await claims.next(200, 0);
-      for (const { id } of answer.jobs) ids.add(id);
-      counts.push(answer.jobs.length);
-      goesOn = answer.goesOn === true;
-    }
-    expect([counts, ids.size]).toEqual([[200, 200, 100], 500]);
-    const statements = seen.filter(({ name }) => name !== 'other');
-    expect(statements.map(({ name, beside }) => `${name}${beside ? ' beside' : ''}`)).toEqual([
-      'admission',
-      'claim',
-      ...['admission', 'claim beside', 'claim beside', 'admission', 'claim beside', 'claim beside'],
+    const { next } = claiming();
+    const answers = [await next(200), await next(200), await next(200)];
+    expect(answers.map(({ jobs, sent }) => [jobs.length, ...sent])).toEqual([
+      [200, 'claim'],
+      [200, 'claim', 'claim beside'],
+      [100, 'claim', 'claim beside'],
     ]);
+    expect(new Set(answers.flatMap(({ jobs }) => jobs.map(({ id }) => id))).size).toBe(500);
+    expect(await database.client`select from queue_notes`).toHaveLength(0);
   });
 
-  test('is all that is sent where the worker was stopped or the queue paused meanwhile', async () => {
+  test('that repeat a group are folded in before the next claim, and others come in its turn', async () => {
+    await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }, { group: 'a' }]);
+    await note(5_000, 'a');
+    await addGrouped(database.client, [{ group: 'b' }]);
+    const { next } = claiming(3);
+    expect(await next(1)).toMatchObject({ groups: ['a'], sent: ['claim'] });
+    expect(await next(1)).toMatchObject({ groups: ['b'], sent: ['admission', 'admission', 'claim'] });
+    expect(await next(1)).toMatchObject({ groups: ['a'], sent: ['claim'] });
+  });
+
+  test('that small claims leave are folded in before the next but one', async () => {
+    await addGrouped(database.client, keys(0, 100));
+    const { next } = claiming();
+    const sent = [await next(1), await next(1), await next(1), await next(1)].map((answer) => answer.sent);
+    expect(sent).toEqual([['claim'], ['claim'], ['admission', 'claim'], ['claim']]);
+    expect(await database.client`select from queue_notes`).toHaveLength(0);
+  });
+
+  test('that large claims do not use are folded in before the next', async () => {
+    await addGrouped(database.client, keys(0, 300));
+    // Their groups are in the ring, behind others.
+    await database.client`
+      insert into queue_groups (queue, group_key, ready_at, turn)
+      select 'q', 'key-' || n, '-infinity'::timestamptz, 1000 from generate_series(0, 299) as n
+      union all select 'q', 'first-' || n, '-infinity', 1 from generate_series(1, 400) as n`;
+    const { next } = claiming();
+    expect(await next(150)).toMatchObject({ sent: ['claim'] });
+    expect((await next(150)).sent).toEqual(['admission', 'claim']);
+  });
+
+  test('are all that is folded in where the worker was stopped or the queue paused meanwhile', async () => {
+    await addGrouped(database.client, keys(0, 100));
     let demand = 200;
-    const { runner, seen } = watched(() => false);
-    const claims = claimsOn(
-      {
-        execute: async (query) => {
-          demand = 0;
-          return await runner.execute(query);
-        },
-      },
-      1,
-      () => demand,
-    );
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], leftOut: true });
-    expect(seen.map(({ name }) => name)).not.toContain('claim');
-    expect(seen.length).toBeGreaterThan(0);
-  });
-
-  test('what was folded in beside a claim that it has not seen is claimed by the next', async () => {
-    await addGrouped(database.client, keys(0, 200));
-    const claims = claimsOn(database.db);
-    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
-    await addGrouped(database.client, keys(200, 50));
-    const beside = await claims.next(200, 0);
-    expect([beside.goesOn, beside.sawEnd]).toEqual([true, false]);
-    const after = beside.jobs.length === 50 ? [] : (await claims.next(200, 0)).jobs;
-    expect(beside.jobs.length + after.length).toBe(50);
+    const { next } = claiming(1, () => demand);
+    await next(1);
+    await next(1);
+    demand = 0;
+    expect(await next(1)).toMatchObject({ jobs: [], leftOut: true, sent: ['admission'] });
   });
 
   test.each([
     ['a group', 'select from queue_groups for update', false],
-    ['a note', 'select from queue_notes where not admitted for update', false],
-    ['a note of a new group', 'select from queue_notes where admitted for update', true],
-  ])('has not seen all while another statement has locked %s', async (_, lock, isNew) => {
+    ['a note', 'select from queue_notes for update', false],
+    ['a note of a new group', 'select from queue_notes for update', true],
+  ])('are not all seen while another statement has locked %s', async (_, lock, isNew) => {
     await addGrouped(database.client, keys(0, 1));
     const claims = claimsOn(database.db, 2);
     expect((await claims.next(200, 0)).jobs).toHaveLength(1);
     await addGrouped(database.client, isNew ? keys(1, 1) : keys(0, 1));
-    if (isNew) await admitGroups(database.db, groupedTables(), 'q');
     const other = await database.client.reserve();
     try {
       await other.unsafe('begin');
       await other.unsafe(lock);
-      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false });
+      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
       await other.unsafe('commit');
     } finally {
       other.release();
@@ -130,17 +154,29 @@ describe('admission', () => {
     expect(await claims.next(200, 0)).toMatchObject({ jobs: [{}], sawEnd: true });
   });
 
-  test('one that fails beside a claim hides nothing of it; the next one tells', async () => {
-    await addGrouped(database.client, keys(0, 600));
-    let fails = false;
-    const claims = claimsOn(watched((name) => fails && name === 'admission').runner);
-    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
-    fails = true;
-    const beside = await claims.next(200, 0);
-    expect([beside.jobs.length, beside.goesOn]).toEqual([200, true]);
-    await expect(claims.next(200, 0)).rejects.toThrow('The admission failed');
-    fails = false;
-    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
+  test('in which nothing is due are used up', async () => {
+    await addGrouped(database.client, keys(0, 1));
+    const { next } = claiming();
+    await next(200);
+    await note(1, 'key-0');
+    const [before] = await database.client`select turn from queue_groups`;
+    expect(await next(200)).toMatchObject({ groups: [], sawEnd: true });
+    expect(await database.client`select from queue_notes`).toHaveLength(0);
+    expect(await database.client`select turn from queue_groups`).toEqual([before]);
+  });
+
+  test('of some groups stay for those that a claim has no room for', async () => {
+    await addGrouped(database.client, keys(0, 12));
+    const { next } = claiming();
+    const { groups } = await next(4);
+    const [row] = await database.client<{ left: string[] }[]>`
+      select array_agg(k) as left from queue_notes cross join unnest(group_keys) as k`;
+    expect([...groups, ...(row?.left ?? [])].toSorted()).toEqual(
+      keys(0, 12)
+        .map(({ group }) => group)
+        .toSorted(),
+    );
+    expect(row?.left).toHaveLength(8);
   });
 });
 

@@ -1,63 +1,32 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { RawRow, Runner } from '../../../core/sql/executor.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
 import { KeptStatements, type Place } from '../../../core/sql/kept-statement.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
-import { isSmall, tableSizes } from '../../../core/sql/table-size.ts';
-import { dueInGroup } from '../sql/due-in-group.ts';
+import { isDueInGroup } from '../sql/due-in-group.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
-import { MAX_KEYS, nextNotes } from '../sql/note-groups.ts';
+import { nextNotes } from '../sql/note-groups.ts';
 
 /** The most groups whose notes one statement folds in. */
 export const MAX_NOTES = 4_000;
 
-/** What an admission has done. */
-export interface Admission {
-  /** How many groups it has heeded the notes of; at least {@link MAX_NOTES} when more may be left. */
-  readonly used: number;
-  /** Whether groups wait that no claim has met. */
-  readonly newGroups: boolean;
-  /** Whether due notes are left, which others had locked, or which are about groups that they had. */
-  readonly left: boolean;
-}
-
 /**
- * Folds the notes of one queue that are due into its groups, so that claims look at those groups. A group
- * that is in the ring stays where it is. One that has had its turn already comes back at its place; any other
- * waits in the lane of those that were idle. Groups without a row stay noted, as `admitted`: a claim makes
- * them.
+ * Folds the notes of one queue that are due into its groups, so that claims look at those groups: claims use
+ * notes themselves, but a few at a time, and in the order of their times. A group that is in the ring stays
+ * where it is. One that has had its turn already comes back at its place; any other waits in the lane of
+ * those that were idle. Returns of how many groups it has used notes: at least {@link MAX_NOTES} when more
+ * may be left.
  *
  * **Under concurrency.** Notes and groups that another statement has locked are skipped, as are groups that
  * it has changed since this one's snapshot. Such notes stay for the next time. A note is deleted in the
  * statement that heeds it; if it is about more groups, those that were skipped are noted again in the same
  * statement. Every change of a group moves its turn, so a claim whose snapshot is older leaves the group
  * alone. A group in which nothing is due needs nothing: a job that is due later, or committed later, has a
- * note of its own. Whether something is due in a group that is new, the claim finds out; so it does when
- * another claim has made it meanwhile.
+ * note of its own. A new group is inserted; one that another statement inserts at the same time is waited
+ * for, and skipped.
  */
-export async function admitGroups(db: Runner, tables: GroupTables, queue: string): Promise<Admission> {
-  return admissionOf(await queryLimitRows(db, tables, admitGroupsQuery(tables, queue)));
-}
-
-/** The most groups that {@link admitFewGroups} folds in: its plan may read the tables once for each. */
-export const FEW_NOTES = 8;
-
-/**
- * The same for a few groups, by a prepared statement that Postgres plans once, which takes a millisecond. Its
- * plan may be for empty tables, and read all of them for each group.
- *
- * @returns `undefined` where a table is too large for that: then it has folded in nothing
- */
-export async function admitFewGroups(
-  db: Runner,
-  tables: GroupTables,
-  queue: string,
-): Promise<Admission | undefined> {
-  const rows = await queryLimitRows(db, tables, admitGroupsQuery(tables, queue, true));
-  return rows[0]?.small === true ? admissionOf(rows) : undefined;
-}
-
-function admissionOf([row]: readonly RawRow[]): Admission {
-  return { used: Number(row?.used), newGroups: row?.new_groups === true, left: row?.are_left === true };
+export async function admitGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
+  const [row] = await queryLimitRows(db, tables, admitGroupsQuery(tables, queue));
+  return Number(row?.used);
 }
 
 const statements = new KeptStatements(admitStatement);
@@ -69,54 +38,46 @@ const statements = new KeptStatements(admitStatement);
  *
  * @insteadOnCitus an error
  */
-export function admitGroupsQuery(tables: GroupTables, queue: string, onlyIfSmall = false): SQL {
-  return statements.of(tables, { onlyIfSmall }).with({ queue, most: onlyIfSmall ? FEW_NOTES : MAX_NOTES });
+export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
+  return statements.of(tables, {}).with({ queue, most: MAX_NOTES });
 }
 
 function admitStatement(
   tables: GroupTables,
-  { onlyIfSmall }: { readonly onlyIfSmall: boolean },
+  _: object,
   place: Place<{ readonly queue: string; readonly most: number }>,
 ): SQL {
-  const { queueJobs, queueGroups, queueNotes } = tables;
+  const { queueGroups, queueNotes } = tables;
   const queue = place('queue');
   const most = sql`${place('most')}::int8`;
-  const inSmall = onlyIfSmall ? sql` and ${isSmall}` : sql``;
   return sql`
-    with ${
-      onlyIfSmall ? tableSizes([queueJobs, queueGroups, queueNotes]) : sql``
-    }free as materialized (${nextNotes(tables, { queue, admitted: false, most, and: inSmall })}
+    with free as materialized (${nextNotes(tables, { queue, most })}
     ),
     note as materialized (
       select n.at, n.id, n.due_at, unnest(n.group_keys) as group_key from (
         select n.*, sum(cardinality(n.group_keys)) over (order by n.due_at, n.id)
             - cardinality(n.group_keys) as before
-        from ${onlyIfSmall ? sql`` : sql`${planAnew()} cross join `}free as n
+        from ${planAnew()} cross join free as n
       ) as n
       where n.before < ${most}
     ),
-    asked as materialized (
-      select group_key, min(due_at) as due_at from note group by group_key
-    ),
     known as materialized (
-      select a.group_key, a.due_at, g.at, g.turn from asked as a cross join lateral (
+      select a.group_key, a.due_at, g.at, g.turn from (
+        select group_key, min(due_at) as due_at from note group by group_key
+      ) as a
+      left join lateral (
         select g.ctid as at, g.turn from ${queueGroups} as g
         where g.queue = ${queue} and g.group_key = a.group_key
         offset 0
-      ) as g
+      ) as g on true
     ),
     waiting as materialized (
-      select k.* from known as k where exists (${dueInGroup(tables, {
-        queue,
-        group: sql`k.group_key`,
-        most: sql`1`,
-      })}
-      )
+      select k.* from known as k where ${isDueInGroup(tables, { queue, group: sql`k.group_key` })}
     ),
     ring as materialized (
       select coalesce((
         select g.turn from ${queueGroups} as g
-        where g.queue = ${queue} and g.turn >= 0 and g.ready_at = '-infinity'${inSmall}
+        where g.queue = ${queue} and g.turn >= 0 and g.ready_at = '-infinity'
         order by g.turn limit 1
       ), 0) as turn
     ),
@@ -127,14 +88,12 @@ function admitStatement(
         for no key update skip locked
       ) as g
     ),
-    admitted as (
-      insert into ${queueNotes} (queue, admitted, due_at, group_keys)
-      select ${queue}::text, true, min(a.due_at), array_agg(a.group_key) from (
-        select a.due_at, a.group_key,
-          (row_number() over (order by a.due_at) - 1) / ${sql.raw(String(MAX_KEYS))} as part
-        from asked as a where a.group_key not in (select group_key from known)
-      ) as a
-      group by a.part
+    made as (
+      insert into ${queueGroups} (queue, group_key, ready_at)
+      select ${queue}::text, w.group_key, w.due_at from waiting as w
+      where w.at is null order by w.group_key
+      on conflict (queue, group_key) do nothing
+      returning group_key
     ),
     folded as (
       update ${queueGroups} as g
@@ -144,10 +103,11 @@ function admitStatement(
           else least(g.ready_at, l.due_at)
         end
       from locked as l cross join ring as r
-      where g.ctid = l.at and (g.queue = ${queue} and g.group_key = l.group_key) is true${inSmall}
+      where g.ctid = l.at and (g.queue = ${queue} and g.group_key = l.group_key) is true
     ),
     heeded as materialized (
       select n.*, n.group_key in (select group_key from locked)
+          or n.group_key in (select group_key from made)
           or n.group_key not in (select group_key from waiting) as used
       from note as n
     ),
@@ -161,12 +121,5 @@ function admitStatement(
       where not n.used and n.id in (select id from heeded where used)
       group by n.due_at, n.id
     )
-    select (select count(*) from heeded where used)::float8 as used,
-      exists (select from ${queueNotes} as n where n.queue = ${queue} and n.admitted)
-        or exists (select from asked where group_key not in (select group_key from known)) as new_groups,
-      exists (select from heeded where not used) or exists (
-        select from ${queueNotes} as n
-        where n.queue = ${queue} and not n.admitted and n.due_at <= statement_timestamp()
-          and n.id not in (select id from free)
-      ) as are_left${onlyIfSmall ? sql`, ${isSmall} as small` : sql``}`;
+    select (select count(*) from heeded where used)::float8 as used`;
 }

@@ -20,7 +20,7 @@ import {
   groupValuesOf,
 } from '../sql/group-claim.ts';
 import { isUpheld } from '../sql/group-rows.ts';
-import { groupsInTurn } from '../sql/groups-in-turn.ts';
+import { groupsInTurn, notesRead } from '../sql/groups-in-turn.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
@@ -29,8 +29,16 @@ export interface GroupClaimResult {
   readonly jobs: readonly ClaimedJob[];
   /** Whether groups are left that may have jobs to claim now. */
   readonly more: boolean;
-  /** Whether other claims have locked notes of new groups, of which they may leave some. */
+  /** Whether notes that are due are left: such that it could not use, or that others have locked. */
   readonly left: boolean;
+  /** Whether it has used a note. */
+  readonly used: boolean;
+  /** Whether it has read as many notes as it may, or could not use some. */
+  readonly crowded: boolean;
+  /** Whether it has used most of what the notes say that it has read. */
+  readonly usedMost: boolean;
+  /** Whether most of what they say is about the same groups. */
+  readonly repeated: boolean;
   /** Whether only so many jobs may be held of one of the groups that it has looked at. */
   readonly bounded: boolean;
   /** Whether it has left a group because that has a rate. */
@@ -39,7 +47,7 @@ export interface GroupClaimResult {
 
 /**
  * Takes up to `limit` due jobs of a queue whose jobs are in groups: of each group whose turn it is its share,
- * as far as its limits allow.
+ * as far as its limits allow. It uses the first notes that are due, about as many as it may take jobs.
  *
  * **Under concurrency.** No limit is ever exceeded. Groups that another claim has locked are skipped. How
  * many jobs of a group are held is counted in this statement's snapshot, by rows that only claims of this
@@ -50,8 +58,9 @@ export interface GroupClaimResult {
  * job is given to two claims.
  *
  * A group that is new is inserted, and its jobs are taken only if that succeeds: a claim that makes the same
- * group at the same time is waited for, and leaves nothing to take unless it is rolled back. Such a group is
- * noted again.
+ * group at the same time is waited for, and leaves nothing to take unless it is rolled back. Notes are used
+ * up where this statement has changed the row of their group, or made it, or where nothing is due. Those that
+ * another statement has locked are passed over; the others stay.
  *
  * A group in which nothing more is due leaves the ring until a note says so. One with a due job that this
  * claim could not take stays there.
@@ -107,6 +116,10 @@ function resultOf(tables: GroupTables, { queue, starts }: GroupClaim, rows: RawR
     jobs,
     more: told.has('more'),
     left: told.has('left'),
+    used: told.has('used'),
+    crowded: told.has('crowded'),
+    usedMost: told.has('usedMost'),
+    repeated: told.has('repeated'),
     bounded: told.has('bounded'),
     rated: told.has('rated'),
   };
@@ -126,10 +139,9 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
 }
 
 function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
-  const { rated, newGroups, beginning, withCosts, onlyIfSmall } = shape;
+  const { rated, beginning, withCosts, onlyIfSmall } = shape;
   const queue = place('queue');
   const inSmall = onlyIfSmall ? sql` and ${isSmall}` : sql``;
-  const taken = newGroups ? sql`taken` : sql`within`;
   return handOver(tables, {
     ctes: sql`
     with ${onlyIfSmall ? sizeOf(tables) : sql``}${groupsInTurn(tables, shape, place)},
@@ -137,14 +149,14 @@ function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: Grou
     holder: sql`${place('workerId')}::int8`,
     claimedAt: claimedAt(NEXT_ATTEMPT, beginning === 'all' ? 'all' : { first: place('first') }),
     set: sql`attempt = ${NEXT_ATTEMPT}, fence = j.fence + 1, waiting_key = null`,
-    where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))${inSmall}`,
+    where: sql`j.queue = ${queue} and j.id = any(array(select id from taken))${inSmall}`,
     returning: claimedColumns(tables, withCosts),
     answer: {
       name: 'claimed',
-      select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, queue, inSmall)}
+      select: sql`${heedNotes(tables, queue)}${writes(tables, queue, inSmall)}
     select one.signs, w.rank, w.group_key${rated ? sql`, w.rate_per_ms` : sql``}, a.*
-    from (select ${signs(tables, shape, queue)} as signs) as one
-    left join (${taken} as w full join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
+    from (select ${signs(tables, shape, place)} as signs) as one
+    left join (taken as w full join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
     },
   });
 }
@@ -179,25 +191,41 @@ function writes(tables: GroupTables, queue: Value<string>, inSmall: SQL): SQL {
 /** What is told of the groups, as words in one column: each column more takes time for each job. */
 function signs(
   { queueNotes }: GroupTables,
-  { rated, newGroups, onlyIfSmall }: GroupClaimShape,
-  queue: Value<string>,
+  { rated, onlyIfSmall }: GroupClaimShape,
+  place: GroupClaimPlace,
 ): SQL {
-  const sign = (word: string, when: SQL) => sql`,
-        case when ${when} then ${sql.raw(`'${word}'`)} end`;
+  const queue = place('queue');
   const more = sql`exists (select from turning as t where t.ready_at = '-infinity')
-          or (select count(*) from seen) > (select count(*) from turning)${
-            newGroups ? sql` or exists (select from beaten)` : sql``
-          }`;
-  const left = sql`exists (
+          or (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten)`;
+  const isUnused = sql`exists (select from unused)`;
+  const read = sql`(select coalesce(sum(offered), 0) from heeded)`;
+  const asked = sql`(select count(*) from asked)`;
+  const used = sql`${asked} - (select count(*) from unused)`;
+  const told: readonly (readonly [word: string, when: SQL])[] = [
+    ['more', more],
+    [
+      'left',
+      sql`${isUnused} or exists (
           select from ${queueNotes} as n
-          where n.queue = ${queue} and n.admitted and n.due_at <= statement_timestamp()
-            and n.id not in (select id from offered)
-        )`;
-  const isRated = sql`exists (select from open as o where o.rate_limit is not null)`;
-  return sql`concat_ws(' '${sign('more', more)}${newGroups ? sign('left', left) : sql``}${sign(
-    'bounded',
-    sql`exists (select from turning as t where t.bounded_since is not null)`,
-  )}${rated ? sql`` : sign('rated', isRated)}${onlyIfSmall ? sign('small', isSmall) : sql``})`;
+          where n.queue = ${queue} and n.due_at <= statement_timestamp() and n.id not in (select id from free)
+        )`,
+    ],
+    ['used', sql`${used} > 0`],
+    ['crowded', sql`${isUnused} or ${read} >= ${notesRead(place)}`],
+    ['usedMost', sql`2 * (${used}) >= ${read}`],
+    ['repeated', sql`2 * ${asked} < ${read}`],
+    ['bounded', sql`exists (select from turning as t where t.bounded_since is not null)`],
+    ...(rated
+      ? []
+      : [['rated', sql`exists (select from open as o where o.rate_limit is not null)`] as const]),
+    ...(onlyIfSmall ? [['small', isSmall] as const] : []),
+  ];
+  const words = told.map(([word, when]) => sql`case when ${when} then ${sql.raw(`'${word}'`)} end`);
+  return sql`concat_ws(' ', ${sql.join(
+    words,
+    sql`,
+        `,
+  )})`;
 }
 
 /** All that a claim may read as often as there are groups. */
@@ -206,29 +234,32 @@ function sizeOf(tables: GroupTables): SQL {
   return tableSizes([queueJobs, queueGroups, queueNotes, queueHolds, queueLimits]);
 }
 
-/** Of the new groups on offer, those stay noted that it had no room for, or that another has made. */
-function notesOfNewGroups({ queueNotes }: GroupTables, queue: Value<string>): SQL {
+/**
+ * A note is used up by a claim that goes on from each of its groups, and where nothing is due in one: a job
+ * that is due later, or committed later, has a note of its own. Of others what is left stays noted.
+ */
+function heedNotes({ queueNotes }: GroupTables, queue: Value<string>): SQL {
   return sql`,
+    unused as materialized (
+      select a.group_key from asked as a
+      where a.group_key not in (select t.group_key from turning as t)
+        and a.group_key not in (select i.group_key from idle as i where not i.waits)
+      union all
+      select b.group_key from beaten as b
+    ),
     heeded as materialized (
-      select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,
-        array(
-          select k from unnest(o.group_keys) as k
-          where k not in (select t.group_key from turning as t where t.at is null)
-        ) as later,
-        array(
-          select k from unnest(o.group_keys) as k where k in (select group_key from beaten)
-        ) as again
-      from offered as o
+      select n.at, n.id, n.due_at, cardinality(n.group_keys) as offered, array(
+          select k from unnest(n.group_keys) as k where k in (select u.group_key from unused as u)
+        ) as later
+      from free as n
     ),
     removed as (
       delete from ${queueNotes} as n using heeded as h
       where n.ctid = h.at and n.queue = ${queue} and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
-      insert into ${queueNotes} (queue, admitted, due_at, group_keys)
-      select ${queue}::text, true, h.due_at, h.later from heeded as h
+      insert into ${queueNotes} (queue, due_at, group_keys)
+      select ${queue}::text, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
-      union all
-      select ${queue}::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     )`;
 }

@@ -44,12 +44,7 @@ export function findDueGroupsQuery(
     from ${planAnew()}
     cross join jsonb_to_recordset(${JSON.stringify(looks)}::text::jsonb) as i(queue text)
     left join lateral (
-      (select n.due_at from ${queueNotes} as n where n.queue = ${queue} and n.admitted
-        order by n.due_at limit 1)
-      union all
-      (select n.due_at from ${queueNotes} as n where n.queue = ${queue} and not n.admitted
-        order by n.due_at limit 1)
-      order by due_at limit 1
+      select n.due_at from ${queueNotes} as n where n.queue = ${queue} order by n.due_at limit 1
     ) as n on true
     left join lateral (
       select greatest(g.ready_at, statement_timestamp()) as ready_at from ${queueGroups} as g

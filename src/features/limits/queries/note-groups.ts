@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
-import { dueInGroup } from '../sql/due-in-group.ts';
+import { isDueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
@@ -94,8 +94,7 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
           select g.ready_at from ${queueGroups} as g
           where g.queue = ${queue} and g.group_key = l.group_key
         ), 'infinity') > statement_timestamp()
-          and exists (${dueInGroup(tables, { queue, group: sql`l.group_key`, most: sql`1` })}
-        )`,
+          and ${isDueInGroup(tables, { queue, group: sql`l.group_key` })}`,
     )}
     )
     select count(*)::float8 as looked, max(l.group_key) as last from looked as l`;

@@ -25,21 +25,20 @@ export interface DueInGroup {
  * A select of the `id` of the next due jobs of a group, in their order, and where each row stands (`at`).
  * They are at the head of the index of groups, unless many jobs there are held, scheduled or not asked for:
  * then each priority is asked by itself. It may bring fewer than there are, but none only when there are
- * none. The head is read once, and no further than it is asked for.
+ * none. The head is read no further than it is asked for, and again only where it has fewer than that.
  */
 export function dueInGroup(tables: QueueTables, { queue, group, most, and: more }: DueInGroup): SQL {
   const { queueJobs } = tables;
   const inGroup = isOfGroup(queue, group);
-  const also = more === undefined ? sql`` : sql` and ${more}`;
-  const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}${also}`;
-  const passed = sql.raw(String(PASSED));
+  const due = dueJob(tables, more);
+  const read = sql`${most} + ${sql.raw(String(PASSED))}`;
   const few = sql.raw(String(FEW));
-  return sql`
-            with head as materialized (
+  const head = sql`(
               select j.id, j.ctid as at, ${due} as due from ${queueJobs} as j
-              where ${inGroup} ${ORDER} limit ${most} + ${passed}
-            )
-            select h.id, h.at from head as h where h.due
+              where ${inGroup} ${ORDER} limit ${read}
+            ) as h`;
+  return sql`
+            select h.id, h.at from ${head} where h.due
             union all
             select j.id, j.at from ${BANDS}
             cross join lateral (
@@ -48,9 +47,44 @@ export function dueInGroup(tables: QueueTables, { queue, group, most, and: more 
               order by j.run_at, j.id limit ${most} + ${few}
             ) as j
             where (
-              select count(*) >= ${most} + ${passed} and count(*) filter (where h.due) < ${few} from head as h
-            ) and j.id not in (select h.id from head as h where h.due)
+              select count(*) >= ${read} and count(*) filter (where h.due) < ${few} from ${head}
+            ) and j.id not in (select h.id from ${head} where h.due)
             limit ${most}`;
+}
+
+/** A condition: whether a job of the group is due. It reads what {@link dueInGroup} does. */
+export function isDueInGroup(
+  tables: QueueTables,
+  { queue, group }: Pick<DueInGroup, 'queue' | 'group'>,
+): SQL {
+  const { queueJobs } = tables;
+  const inGroup = isOfGroup(queue, group);
+  const due = dueJob(tables);
+  const passed = sql.raw(String(PASSED));
+  return sql`(
+          exists (
+            select from (
+              select ${due} as due from ${queueJobs} as j where ${inGroup} ${ORDER} limit ${passed}
+            ) as h
+            where h.due
+          ) or (
+            (select count(*) from (
+              select from ${queueJobs} as j where ${inGroup} ${ORDER} limit ${passed}
+            ) as h) >= ${passed}
+            and exists (
+              select from ${BANDS} cross join lateral (
+                select from ${queueJobs} as j
+                where ${inGroup} and j.priority = band.priority::int2 and ${due}
+                order by j.run_at, j.id limit 1
+              ) as j
+            )
+          )
+        )`;
+}
+
+function dueJob(tables: QueueTables, and?: SQL): SQL {
+  const also = and === undefined ? sql`` : sql` and ${and}`;
+  return sql`j.run_at <= statement_timestamp() and ${isFree(tables)}${also}`;
 }
 
 export interface NextInGroup extends Omit<DueInGroup, 'most' | 'and'> {
@@ -65,7 +99,7 @@ export interface NextInGroup extends Omit<DueInGroup, 'most' | 'and'> {
 export function nextInGroup(tables: QueueTables, { queue, group, and: condition }: NextInGroup): SQL {
   const { queueJobs } = tables;
   const inGroup = isOfGroup(queue, group);
-  const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)} and ${condition}`;
+  const due = dueJob(tables, condition);
   const passed = sql.raw(String(PASSED));
   return sql`coalesce((
             with head as materialized (

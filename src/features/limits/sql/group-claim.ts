@@ -29,8 +29,6 @@ export interface GroupClaim {
   readonly workerId: number;
   /** Leaves these jobs where they are: see `SetAside`. @default undefined none */
   readonly without?: readonly number[] | undefined;
-  /** Whether it also looks at groups that no claim has met: see `queue_notes`. */
-  readonly newGroups: boolean;
   /**
    * Whether its first group is one of the ring, and not one that was idle. Where there is room for one job at
    * a time, and groups keep coming, claims that all begin with the same lane would starve the other.
@@ -51,7 +49,6 @@ export interface GroupClaimShape {
   readonly bounded: boolean;
   /** Whether it leaves jobs out by their ids. */
   readonly without: boolean;
-  readonly newGroups: boolean;
   readonly beginning: 'all' | 'first';
   readonly withCosts: boolean;
   readonly onlyIfSmall: boolean;
@@ -86,7 +83,6 @@ export function groupShapeOf({
   rooms,
   starts,
   without,
-  newGroups,
   beginning,
   withCosts = false,
   onlyIfSmall = false,
@@ -96,7 +92,6 @@ export function groupShapeOf({
     rated: starts !== undefined,
     bounded: rooms !== undefined && rooms.size > 0,
     without: without !== undefined && without.length > 0,
-    newGroups,
     beginning: beginning === undefined ? 'all' : 'first',
     withCosts,
     onlyIfSmall,

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
 import { isSmall } from '../../../core/sql/table-size.ts';
+import { isDueInGroup } from './due-in-group.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
@@ -8,21 +9,29 @@ import { nextNotes } from './note-groups.ts';
 import { rateWindow } from './rate-used.ts';
 import { startWithin } from './start-time.ts';
 
+/** The most groups whose notes a claim reads. */
+export function notesRead(place: GroupClaimPlace): SQL {
+  return sql`${place('limit')}::int8 + 8`;
+}
+
 /**
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
- * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
- * leave, in jobs and in costs. `held_until`: when the first of the holds that end by themselves does.
- * `bounded_since`: since when the ends of its jobs leave notes, as all of them will where the group is new.
- * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
- * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
- * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. `kept`:
- * what is used of its rate; as it was where this claim knows of none, for a process that does. Where it takes
- * no jobs of groups with a rate, these have no room. The first always has a share of one at least: rounded to
- * none, small claims would pass it over for ever.
+ * idle, by how long they have been ready. Groups that are noted and in neither (`idle`) stand in the ring if
+ * they have had their turn already, or else among those that were idle. One that is new has no row. One in
+ * which nothing is due is left alone.
+ *
+ * `open`: their shares of this claim, and the room that their limits leave, in jobs and in costs.
+ * `held_until`: when the first of the holds that end by themselves does. `bounded_since`: since when the ends
+ * of its jobs leave notes, as all of them will where the group is new. `standing`: which jobs are still held.
+ * Those of a worker that is gone are among them: they count again if it comes back. A row is locked where the
+ * look has found it (`at`): its `turn` says whether it is still as it was. `kept`: what is used of its rate;
+ * as it was where this claim knows of none, for a process that does. Where it takes no jobs of groups with a
+ * rate, these have no room. The first always has a share of one at least: rounded to none, small claims would
+ * pass it over for ever.
  */
 export function groupsInTurn(
   tables: GroupTables,
-  { serial, rated, newGroups, onlyIfSmall }: GroupClaimShape,
+  { serial, rated, onlyIfSmall }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
@@ -31,7 +40,9 @@ export function groupsInTurn(
   const inSmall = onlyIfSmall ? sql` and ${isSmall}` : sql``;
   const anew = onlyIfSmall ? sql`` : sql` from ${planAnew()}`;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
-  const most = sql`${limit}::int8 + 8`;
+  const most = notesRead(place);
+  const mostInRing = sql`${limit}::int8 * 2 + 32`;
+  const waits = isDueInGroup(tables, { queue, group: sql`k.group_key` });
   const ratePerMs = sql`l.rate_per_ms`;
   const within = startWithin(ratePerMs, place('neededMs'), place('stretch'));
   const used = sql`
@@ -42,40 +53,56 @@ export function groupsInTurn(
   const room = serial
     ? sql`case when c.held > 0 then 0 else least(c.share, ${place('run')}::int8) end`
     : sql`least(c.share, c.concurrency - c.held)`;
-  return sql`${
-    newGroups
-      ? sql`offered as materialized (${nextNotes(tables, { queue, admitted: true, most, and: inSmall })}
+  return sql`free as materialized (${nextNotes(tables, { queue, most, and: inSmall })}
     ),
-    `
-      : sql``
-  }seen as materialized (
-      (select g.ctid as at, g.group_key, g.turn, g.ready_at,
-          row_number() over (order by g.turn) * 2 + ${place('ringLead')}::int8 as place
-        from ${queueGroups} as g
-        where ${inRing} and g.ready_at = '-infinity'${inSmall}
-        order by g.turn limit (select ${limit}::int8 * 2 + 32${anew}))
+    asked as materialized (
+      select n.group_key, min(n.due_at) as due_at
+      from (select n.due_at, unnest(n.group_keys) as group_key from free as n) as n
+      group by n.group_key
+    ),
+    idle as materialized (
+      select k.*, k.at is null or ${waits} as waits
+      from (
+        select a.group_key, a.due_at, g.at, g.turn, g.ready_at from asked as a left join lateral (
+          select g.ctid as at, g.turn, g.ready_at from ${queueGroups} as g
+          where g.queue = ${queue} and g.group_key = a.group_key
+          offset 0
+        ) as g on true
+      ) as k
+      where k.at is null or k.ready_at > statement_timestamp()
+    ),
+    ring as materialized (
+      select r.turn as first, coalesce(r.turn, (
+        select g.turn from ${queueGroups} as g
+        where ${inRing} and g.ready_at = 'infinity'${inSmall} order by g.turn desc limit 1
+      ), 0) as turn
+      from (select (
+        select g.turn from ${queueGroups} as g
+        where ${inRing} and g.ready_at = '-infinity'${inSmall} order by g.turn limit 1
+      ) as turn) as r
+    ),
+    seen as materialized (
+      (select g.*, row_number() over (order by g.turn) * 2 + ${place('ringLead')}::int8 as place
+        from (
+          (select g.ctid as at, g.group_key, g.turn from ${queueGroups} as g
+            where ${inRing} and g.ready_at = '-infinity'${inSmall}
+            order by g.turn limit (select ${mostInRing}${anew}))
+          union all
+          select i.at, i.group_key, i.turn from idle as i cross join ring as r
+          where i.waits and i.turn > coalesce(r.first, 0)
+        ) as g
+        order by g.turn limit (select ${mostInRing}))
       union all
-      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+      (select g.at, g.group_key, g.turn, row_number() over (order by g.ready_at) * 2 as place
         from (
           (select g.ctid as at, g.group_key, g.turn, g.ready_at from ${queueGroups} as g
             where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()${inSmall}
-            order by g.ready_at limit (select ${most}))${
-              newGroups
-                ? sql`
+            order by g.ready_at limit (select ${most}))
           union all
-          select null, o.group_key, 0, min(o.due_at)
-          from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
-          group by o.group_key`
-                : sql``
-            }
+          select i.at, i.group_key, coalesce(i.turn, 0), i.due_at from idle as i cross join ring as r
+          where i.waits and (i.turn > coalesce(r.first, 0)) is not true
         ) as g
         order by g.ready_at limit (select ${most}))
-    ),
-    ring as materialized (
-      select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
-        select g.turn from ${queueGroups} as g
-        where ${inRing} and g.ready_at = 'infinity'${inSmall} order by g.turn desc limit 1
-      ), 0) as turn from seen as s
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,

@@ -17,14 +17,14 @@ const UNNOTED_MS = 1_000;
 /**
  * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. One that only time
  * can open (its next job is scheduled, a hold ends then) is looked at again at that time: this statement may
- * be older than what it sees, and the note for that time used up already. With new groups, `taken` are those
- * of the jobs whose group no other claim has made before (`beaten`). What there is no room for is passed
- * over, where a group keeps no order. None joins CTEs with each other: Postgres expects as few groups as
- * there were at the last ANALYZE, so it would compare all with all.
+ * be older than what it sees, and the note for that time used up already. `taken` are those of the jobs whose
+ * group no other claim has made before (`beaten`). What there is no room for is passed over, where a group
+ * keeps no order. None joins CTEs with each other: Postgres expects as few groups as there were at the last
+ * ANALYZE, so it would compare all with all.
  */
 export function jobsOfGroups(
   tables: GroupTables,
-  { serial, rated, bounded, without, newGroups }: GroupClaimShape,
+  { serial, rated, bounded, without }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
   const { queueJobs, queueGroups } = tables;
@@ -55,7 +55,7 @@ export function jobsOfGroups(
         left join lateral (${lock}) as f on true`;
   const take = sql`
         select f.*, row_number() over () as n from (
-          select f.* from (${next(sql`${most} + ${sql.raw(String(LOOK_PAST))}`, isServed)}) as k
+          select f.* from (${next(sql`${most} + c.held + ${sql.raw(String(LOOK_PAST))}`, isServed)}) as k
           cross join lateral (${lock}) as f
           limit ${most}
         ) as f`;
@@ -156,9 +156,7 @@ export function jobsOfGroups(
         window jobs as (partition by o.place)
       ) as c cross join ring as r
       where c.group_key is not null
-    )${
-      newGroups
-        ? sql`,
+    ),
     made as (
       insert into ${queueGroups} (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
       select ${queue}::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
@@ -174,7 +172,5 @@ export function jobsOfGroups(
     taken as materialized (
       select w.id, w.group_key, w.rank${ofRate(sql`, w.rate_per_ms`)} from within as w
       where w.group_key not in (select group_key from beaten)
-    )`
-        : sql``
-    }`;
+    )`;
 }

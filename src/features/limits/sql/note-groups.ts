@@ -29,7 +29,6 @@ export function insertNotes({ queueNotes }: Pick<LimitTables, 'queueNotes'>, gro
 
 export interface NextNotes {
   readonly queue: Value<string>;
-  readonly admitted: boolean;
   /** About how many groups, as SQL. */
   readonly most: SQL;
   /** What else is asked, as ` and …`. @default nothing */
@@ -43,10 +42,9 @@ export interface NextNotes {
  */
 export function nextNotes(
   { queueNotes }: Pick<LimitTables, 'queueNotes'>,
-  { queue, admitted, most, and = sql`` }: NextNotes,
+  { queue, most, and = sql`` }: NextNotes,
 ): SQL {
-  const due = sql`n.queue = ${queue} and ${admitted ? sql`n.admitted` : sql`not n.admitted`}
-          and n.due_at <= statement_timestamp()${and}`;
+  const due = sql`n.queue = ${queue} and n.due_at <= statement_timestamp()${and}`;
   const order = sql`order by n.due_at, n.id`;
   return sql`
         select n.ctid as at, n.id, n.due_at, n.group_keys from ${queueNotes} as n

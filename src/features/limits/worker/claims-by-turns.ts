@@ -2,13 +2,7 @@ import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.t
 import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
 import { KeptPlans } from '../../../core/worker/statements/kept-plans.ts';
-import {
-  type Admission,
-  admitFewGroups,
-  admitGroups,
-  FEW_NOTES,
-  MAX_NOTES,
-} from '../queries/admit-groups.ts';
+import { admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
 import {
   claimFewOfGroups,
   claimGroupedJobs,
@@ -32,17 +26,15 @@ export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
 
 /** From so many jobs on, a claim says something about how many groups there are. */
 const MANY = 100;
-/**
- * After so many admissions in a row the claim is made all the same. With one for each claim, a group waits
- * for as many claims as there are admissions before its note: those of a group enqueued one by one, say.
- */
+/** The most statements that fold in notes before one claim. */
 const MAX_ADMISSIONS = 10;
 
 /**
- * The claims of a queue whose jobs are in groups: each after folding in what was noted for them. Where there
- * are many groups, it is folded in beside the claim: it seldom is about the groups whose turn it is now. Both
- * skip what the other has locked, and the claim also what the other has changed. A large claim is made in two
- * halves beside each other there, as two workers would: with one after the other the server often waits.
+ * The claims of a queue whose jobs are in groups. A claim uses notes itself, but reads only the first ones.
+ * Where these were of little use and more are left, all notes are folded in before the next claim. Otherwise
+ * a group whose jobs are enqueued one by one, with a note each, would keep the others waiting. A large claim
+ * of many groups is made in two halves beside each other, as two workers would: with one after the other the
+ * server often waits.
  */
 export class ClaimsByTurns implements GroupClaims {
   readonly #options: ClaimsByTurnsOptions;
@@ -55,9 +47,10 @@ export class ClaimsByTurns implements GroupClaims {
   readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
-  /** Groups may wait that no claim has met: only then are they looked for. */
-  #newGroups = true;
-
+  /** Whether all notes are folded in before the next claim. */
+  #foldsFirst = false;
+  /** The last claim was a small one, and may have left notes. */
+  #wasCrowded = false;
   /** A claim has met a group of which only so many jobs may be held: that may be set at run time. */
   #metBounds = false;
   readonly #starts: GroupStarts;
@@ -107,8 +100,8 @@ export class ClaimsByTurns implements GroupClaims {
   }
 
   async #next(demand: number, few: boolean, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { runner, queue, workerId, groups, attempts } = this.#options;
-    const { tables, concurrency, rate } = groups;
+    const { queue, workerId, groups, attempts } = this.#options;
+    const { concurrency, rate } = groups;
     await this.#noteFreed();
     const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
     this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
@@ -116,13 +109,9 @@ export class ClaimsByTurns implements GroupClaims {
       kinds.map((kind) => [kind, this.#roomOf(kind)] as const).filter(([, room]) => room < demand),
     );
     const leftOut = this.#leftOut.length > 0;
-    const beside = this.#amongMany && kinds.length > 0;
+    if (this.#foldsFirst && kinds.length > 0) await this.#admitAll();
+    const inHalves = this.#amongMany && demand >= 2 * MANY && rooms.size === 0;
     this.#amongMany = false;
-    // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
-    const noting = beside
-      ? admitGroups(runner, tables, queue).catch(() => undefined)
-      : Promise.resolve(await this.#admitAll(few));
-    if (!beside) this.#newGroups = (await noting)?.newGroups ?? true;
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
     if (kinds.length === 0 || attempts().demand <= 0) {
       return {
@@ -141,12 +130,11 @@ export class ClaimsByTurns implements GroupClaims {
       workerId,
       limits: { concurrency, rate, run: attempts().mostPerGroup },
       rooms,
-      newGroups: this.#newGroups,
       withCosts: this.#options.gate?.countsCosts,
       without: this.#options.tries?.setAside.ids,
     };
     // Of two claims each would take what there is room for.
-    const shares = beside && demand >= 2 * MANY && rooms.size === 0 ? halves(demand) : [demand];
+    const shares = inHalves ? halves(demand) : [demand];
     // Of two first jobs one waits behind many others: a crash must not spend its attempt.
     const begins = beginning === 1 && shares.length === 1 ? 1 : 0;
     const claims = shares.map((limit) => {
@@ -159,22 +147,22 @@ export class ClaimsByTurns implements GroupClaims {
     // One that fails takes nothing from the other, whose jobs are known to be held.
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
     const more = answers.some(({ more }) => more);
+    const left = answers.some(({ left }) => left);
     this.#metBounds ||= answers.some(({ bounded }) => bounded);
     // What it has left for its rate, the next one takes.
     const metRate = !this.#starts.areKnown && answers.some(({ rated }) => rated);
     this.#starts.areKnown ||= metRate;
-    const noted = await noting;
     if (failure !== undefined && jobs.length === 0) throw failure;
-    this.#newGroups = noted?.newGroups ?? true;
-    this.#amongMany = failure === undefined && noted !== undefined && areOfMany(jobs);
+    const isLarge = shares.every((limit) => limit >= MANY);
+    const crowded = answers.some(({ crowded }) => crowded);
+    const helps = isLarge ? answers.every(({ usedMost }) => usedMost) : !this.#wasCrowded;
+    this.#foldsFirst = crowded && (!helps || answers.some(({ repeated }) => repeated));
+    this.#wasCrowded = crowded && !isLarge;
+    this.#amongMany = failure === undefined && areOfMany(jobs);
     this.#wereFew = jobs.length < FEW;
-    // What was folded in beside it, no claim has seen yet.
-    const isBehind = beside && noted?.used !== 0;
-    // A later note is notified, or found by the watch.
-    const isUnfolded = isBehind || (noted !== undefined && noted.used >= MAX_NOTES);
-    const goesOn = (more && jobs.length > 0) || metRate || isUnfolded;
-    const isLeft = noted?.left !== false || answers.some(({ left }) => left);
-    const sawEnd = jobs.length < demand && !more && !isBehind && !isLeft && failure === undefined;
+    const isBehind = left && answers.some(({ used }) => used);
+    const goesOn = (more && jobs.length > 0) || metRate || isBehind;
+    const sawEnd = jobs.length < demand && !more && !left && failure === undefined;
     const endMs = performance.now();
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
   }
@@ -196,18 +184,10 @@ export class ClaimsByTurns implements GroupClaims {
     return await claimGroupedJobs(runner, groups.tables, claim);
   }
 
-  async #admitAll(few: boolean): Promise<Admission> {
+  async #admitAll(): Promise<void> {
     const { runner, queue, groups } = this.#options;
-    if (few) {
-      const admission = await admitFewGroups(runner, groups.tables, queue);
-      if (admission === undefined) this.#keptPlans.noteOther('small');
-      else if (admission.used < FEW_NOTES) return admission;
-    }
-    let admission = await admitGroups(runner, groups.tables, queue);
-    for (let sent = 1; admission.used >= MAX_NOTES && sent < MAX_ADMISSIONS; sent++) {
-      admission = await admitGroups(runner, groups.tables, queue);
-    }
-    return admission;
+    let sent = 0;
+    while (sent++ < MAX_ADMISSIONS && (await admitGroups(runner, groups.tables, queue)) >= MAX_NOTES);
   }
 
   /** How many jobs of one kind may be claimed. */
