@@ -1,7 +1,13 @@
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Runner } from '../../src/core/sql/executor.ts';
+import type { TableSize } from '../../src/core/sql/table-size.ts';
 import type { Attempts } from '../../src/core/worker/begin/attempts.ts';
 import { Statements } from '../../src/core/worker/statements/statements.ts';
-import { claimFewOfGroups, FEW } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
+import {
+  claimFewOfGroups,
+  FEW,
+  type GroupClaimResult,
+} from '../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { ClaimsByTurns } from '../../src/features/limits/worker/claims-by-turns.ts';
 import {
   addGrouped,
@@ -44,9 +50,12 @@ function preparing() {
 const keys = (from: number, count: number) =>
   Array.from({ length: count }, (_, n) => ({ group: `key-${from + n}` }));
 
-async function plans(): Promise<{ statement: string; generic_plans: string }[]> {
-  return await database.client`
-    select statement, generic_plans from pg_prepared_statements where statement ~ '^\\s*with table_size'`;
+/** How often such a claim ran by a plan that was kept. */
+async function keptPlans(size: TableSize): Promise<number> {
+  const [row] = await database.client<{ times: number }[]>`
+    select sum(generic_plans)::int4 as times from pg_prepared_statements
+    where statement ~ '^\\s*with table_size' and statement like ${`% as ${size},%`}`;
+  return row?.times ?? 0;
 }
 
 /** The rows of the jobs and of the groups that this session has read by whole tables. */
@@ -56,54 +65,85 @@ async function readRows(): Promise<unknown> {
       pg_stat_get_xact_tuples_returned('queue_groups'::regclass)::int4 as groups`;
 }
 
-test('claims of few jobs keep their plan in small tables, and do nothing in a large one', async () => {
-  const db = preparing();
-  const claim = () => claimFewOfGroups(db, tables, groupClaimOf(workerId, { limit: 100 }));
-  for (let times = 0; times < 20; times++) expect(await claim()).toMatchObject({ jobs: [], more: false });
-  const kept = await plans();
-  expect(kept).toHaveLength(1);
-  expect(Number(kept[0]?.generic_plans)).toBeGreaterThanOrEqual(14);
+/** The claim of a few jobs, where it claims. */
+async function claimFew(db: Runner, size: TableSize): Promise<GroupClaimResult> {
+  const answer = await claimFewOfGroups(db, tables, groupClaimOf(workerId, { limit: 100 }), size);
+  if (!('jobs' in answer)) expect.fail(`no table is ${size}`);
+  return answer;
+}
 
-  await addGrouped(database.client, [...keys(0, FEW + 4), ...keys(0, 2)]);
-  const ids: number[] = [];
-  for (let goesOn = true; goesOn; ) {
-    const answer = await claim();
-    expect(answer?.jobs.length).toBeLessThanOrEqual(FEW);
-    ids.push(...(answer?.jobs ?? []).map(({ id }) => id));
-    goesOn = answer?.more === true || answer?.left === true;
-  }
-  expect([ids.length, new Set(ids).size]).toEqual([FEW + 6, FEW + 6]);
-  expect(await database.client`select from queue_notes`).toHaveLength(0);
+/** More than 512 kB of jobs of another queue. */
+const grow = () => fillJobs(database.client, 20_000);
 
-  await fillJobs(database.client, 20_000);
-  await addGrouped(database.client, keys(0, 1));
-  await database.client.unsafe('begin');
-  const before = await readRows();
-  expect(await claim()).toBeUndefined();
-  expect(await readRows()).toEqual(before);
-  await database.client.unsafe('rollback');
-});
+describe.each(['small', 'grown'] as const)('claims of few jobs in tables that are %s', (size) => {
+  const other = size === 'small' ? 'grown' : 'small';
+  beforeEach(async () => {
+    if (size === 'grown') await grow();
+  });
 
-test.each(TABLES)('they do nothing where %s is large', async (table) => {
-  const { client } = database;
-  await addGrouped(client, keys(0, 1));
-  expect(await claimFewOfGroups(database.db, tables, groupClaimOf(workerId))).toMatchObject({ jobs: [{}] });
-  await client.unsafe('begin');
-  if (table === 'queue_jobs') await fillJobs(client, 5_000);
-  else if (table === 'queue_groups') {
-    await client`insert into queue_groups (queue, group_key, ready_at) select 'r', n, 'infinity' from generate_series(1, 20000) as n`;
-  } else if (table === 'queue_notes') {
-    await client`
-      insert into queue_notes (queue, due_at, group_keys) select 'r', now(), array['g'] from generate_series(1, 20000)`;
-  } else if (table === 'queue_holds') {
-    await client`
-      insert into queue_holds (queue, group_key, job_id, until) select 'r', 'g', n, now() from generate_series(1, 20000) as n`;
-  } else {
-    await client`
-      insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;
-  }
-  expect(await claimFewOfGroups(database.db, tables, groupClaimOf(workerId))).toBeUndefined();
-  await client.unsafe('rollback');
+  test('keep their plan', async () => {
+    const db = preparing();
+    for (let times = 0; times < 20; times++) {
+      expect(await claimFew(db, size)).toMatchObject({ jobs: [], more: false });
+    }
+    expect(await keptPlans(size)).toBeGreaterThanOrEqual(14);
+
+    await addGrouped(database.client, [...keys(0, FEW + 4), ...keys(0, 2)]);
+    const ids: number[] = [];
+    for (let goesOn = true; goesOn; ) {
+      const { jobs, more, left } = await claimFew(db, size);
+      expect(jobs.length).toBeLessThanOrEqual(FEW);
+      ids.push(...jobs.map(({ id }) => id));
+      goesOn = more || left;
+    }
+    expect([ids.length, new Set(ids).size]).toEqual([FEW + 6, FEW + 6]);
+    expect(await database.client`select from queue_notes`).toHaveLength(0);
+  });
+
+  test('keep it also while many jobs are due', async () => {
+    const db = preparing();
+    await addGrouped(database.client, keys(0, 500));
+    const before = await keptPlans(size);
+    for (let times = 0; times < 20; times++) {
+      // Groups of which the last claim took the only job have their turn as well.
+      expect((await claimFew(db, size)).jobs.length).toBeGreaterThanOrEqual(FEW / 2);
+    }
+    expect((await keptPlans(size)) - before).toBeGreaterThanOrEqual(14);
+  });
+
+  test('claim nothing where that of the jobs is of another size', async () => {
+    const db = preparing();
+    await addGrouped(database.client, keys(0, 1));
+    await database.client.unsafe('begin');
+    const before = await readRows();
+    const answer = await claimFewOfGroups(db, tables, groupClaimOf(workerId), other);
+    expect(answer).toEqual({ hasShrunk: other === 'grown' });
+    expect(await readRows()).toEqual(before);
+    await database.client.unsafe('rollback');
+    expect((await claimFew(db, size)).jobs).toHaveLength(1);
+  });
+
+  test.each(TABLES.slice(1))('claim nothing where %s is large', async (table) => {
+    const { client } = database;
+    await addGrouped(client, keys(0, 1));
+    await client.unsafe('begin');
+    if (table === 'queue_groups') {
+      await client`insert into queue_groups (queue, group_key, ready_at) select 'r', n, 'infinity' from generate_series(1, 20000) as n`;
+    } else if (table === 'queue_notes') {
+      await client`
+        insert into queue_notes (queue, due_at, group_keys) select 'r', now(), array['g'] from generate_series(1, 20000)`;
+    } else if (table === 'queue_holds') {
+      await client`
+        insert into queue_holds (queue, group_key, job_id, until) select 'r', 'g', n, now() from generate_series(1, 20000) as n`;
+    } else {
+      await client`
+        insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;
+    }
+    expect(await claimFewOfGroups(database.db, tables, groupClaimOf(workerId), size)).toEqual({
+      hasShrunk: false,
+    });
+    await client.unsafe('rollback');
+  });
 });
 
 test('a worker claims by them while it claims few jobs, and as before where many come or a table is large', async () => {
@@ -115,7 +155,8 @@ test('a worker claims by them while it claims few jobs, and as before where many
       execute: async (query) => {
         const text = JSON.stringify(query, (key, value) => (key === 'table' ? undefined : value));
         const name = text.includes('seen as') ? 'claim' : 'admission';
-        seen.push(text.includes('with table_size') ? `small ${name}` : name);
+        const size = (['small', 'grown'] as const).find((each) => text.includes(`t.${each} from table_size`));
+        seen.push(size === undefined ? name : `${size} ${name}`);
         return await runner.execute(query);
       },
     },
@@ -141,8 +182,13 @@ test('a worker claims by them while it claims few jobs, and as before where many
   expect(await next()).toEqual([40 - FEW, 'claim']);
   expect(await next()).toEqual([0, 'claim']);
   expect(await next()).toEqual([0, 'small claim']);
-  await fillJobs(database.client, 20_000);
+  await grow();
   await addGrouped(database.client, keys(0, 1));
-  expect(await next()).toEqual([1, 'small claim', 'claim']);
+  expect(await next()).toEqual([1, 'small claim', 'grown claim']);
+  expect(await next()).toEqual([0, 'grown claim']);
+  await database.client`
+    insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;
+  await addGrouped(database.client, keys(0, 1));
+  expect(await next()).toEqual([1, 'grown claim', 'claim']);
   expect(await next()).toEqual([0, 'claim']);
 });

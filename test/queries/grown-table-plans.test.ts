@@ -7,6 +7,7 @@ import { findOverlookedQuery } from '../../src/core/queries/claim/find-overlooke
 import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { explain, nodesOf } from './support/explain.ts';
+import { grownTables } from './support/grown-table.ts';
 import { ALL_BANDS, claimOf, tables } from './support/jobs.ts';
 import { type Backend, twoBackends } from './support/locks.ts';
 
@@ -24,8 +25,6 @@ beforeAll(async () => {
   await database.client`alter table queue_jobs set (autovacuum_enabled = off)`;
 });
 
-/** More than 512 kB. */
-const PAGES = 66;
 const ifTableIs = 'grown';
 const holder = { queue: 'q', workerId: 1 };
 const held = [{ id: 1, fence: 1 }];
@@ -67,51 +66,8 @@ const STATEMENTS: Readonly<Record<string, SQL>> = {
   'a settlement without results': finished(false),
 };
 
-/** Adds rows until the table has so many pages. */
-async function fill(queue = 'q', payload = `'{"orderId": 1}'`): Promise<void> {
-  const { client } = database;
-  for (;;) {
-    const [row] = await client<
-      { pages: number }[]
-    >`select (pg_relation_size('queue_jobs') / 8192)::int4 as pages`;
-    if (row !== undefined && row.pages >= PAGES) return;
-    await client.unsafe(`
-      insert into queue_jobs (queue, kind, payload, max_attempts, priority, run_at)
-      select '${queue}', 'k', ${payload}, 20, 5, now() from generate_series(1, 100)`);
-  }
-}
-
-const STATES: Readonly<Record<string, () => Promise<unknown>>> = {
-  'never analysed': () => fill(),
-  'analysed while it was empty': async () => {
-    await database.client`analyze queue_jobs`;
-    await fill();
-  },
-  'emptied and vacuumed before': async () => {
-    await fill();
-    await database.client`delete from queue_jobs`;
-    await database.client`vacuum analyze queue_jobs`;
-    await fill();
-  },
-  analysed: async () => {
-    await fill();
-    await database.client`analyze queue_jobs`;
-  },
-  'analysed, of few large rows': async () => {
-    await fill('q', `(select to_jsonb(string_agg(random()::text, '')) from generate_series(1, 100))`);
-    await database.client`analyze queue_jobs`;
-  },
-  'analysed, of another queue': async () => {
-    await fill('other');
-    await database.client`analyze queue_jobs`;
-  },
-};
-
-describe.sequential.each(Object.entries(STATES))('a table that has just grown, %s', (_, make) => {
-  beforeAll(async () => {
-    await database.client`truncate queue_jobs`;
-    await make();
-  });
+describe.sequential.each(grownTables())('a table that has just grown, %s', (_, make) => {
+  beforeAll(() => make(database.client));
 
   test.each(Object.entries(STATEMENTS))('%s', async (_, statement) => {
     const plan = await explain(backend, statement, 'force_generic_plan');

@@ -8,10 +8,9 @@ let made = 0;
 /** Of other tables each time: what one is found to be holds for the process. */
 function keptPlans({
   prepares = true,
-  sizes = 'small or grown',
   tables = createQueueTables({ prefix: `kept_${++made}_` }),
-}: Partial<Pick<KeptPlansOptions, 'sizes' | 'tables'> & { prepares: boolean }> = {}) {
-  return new KeptPlans({ runner: { prepares }, tables, sizes });
+}: Partial<Pick<KeptPlansOptions, 'tables'> & { prepares: boolean }> = {}) {
+  return new KeptPlans({ runner: { prepares }, tables });
 }
 
 /** Sends a statement while the table is so; answers which forms of it were sent. */
@@ -75,11 +74,21 @@ test('a table that is neither, such as a partitioned one, is planned for anew', 
   expect(await sentTo('neither', plans)).toEqual(['anew']);
 });
 
-test('a statement without a form for grown tables is planned anew there', async () => {
-  const plans = keptPlans({ sizes: 'small' });
-  expect(await sentTo('small', plans)).toEqual(['small']);
-  expect(await sentTo('grown', plans)).toEqual(['small', 'anew']);
-  expect(await sentTo('grown', plans)).toEqual(['anew']);
+test('where another table of the statement is too large it is planned anew for a while, and then tried again', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  try {
+    vi.advanceTimersByTime(60_000);
+    const plans = keptPlans();
+    expect(plans.size).toBe('small');
+    plans.noteOther('small');
+    expect(plans.size).toBe('grown');
+    plans.noteOther('grown', false);
+    expect(plans.size).toBeUndefined();
+    vi.advanceTimersByTime(10_001);
+    expect(await sentTo('grown', plans)).toEqual(['small', 'grown']);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('what is not prepared is planned anew anyway', async () => {

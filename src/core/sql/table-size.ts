@@ -40,14 +40,24 @@ function tableSizeOf(queueJobs: QueueTables['queueJobs'], size: TableSize): SQL 
     )`;
 }
 
-/** The same, where all of these tables have to be small. */
-export function tableSizes(tables: readonly PgTable[]): SQL {
-  const names = tables.map((table) => sql`${quotedName(table)}::text::regclass`);
+/**
+ * The same where the statement reads other tables, too, and all of those have to be small. `shrunk`: whether
+ * the first one is small, so that plans for a grown one may be made anew.
+ */
+export function tableSizes(
+  queueJobs: QueueTables['queueJobs'],
+  others: readonly PgTable[],
+  size: TableSize,
+): SQL {
+  const jobs = sql`${quotedName(queueJobs)}::text::regclass`;
+  const names = others.map((table) => sql`${quotedName(table)}::text::regclass`);
   return sql`table_size as materialized (
-      select bool_and(c.relkind = 'r' and pg_relation_size(c.oid) ${BYTES.small}) as small
-      from pg_class as c where c.oid in (${sql.join(names, sql`, `)})
-    ),
-    `;
+      select bool_and(c.relkind = 'r' and case when c.oid = ${jobs}
+          then pg_relation_size(c.oid) ${BYTES[size]} else pg_relation_size(c.oid) ${BYTES.small}
+        end) as ${sql.raw(size)},
+        bool_or(c.oid = ${jobs} and pg_relation_size(c.oid) ${BYTES.small}) as shrunk
+      from pg_class as c where c.oid in (${sql.join([jobs, ...names], sql`, `)})
+    )`;
 }
 
 const CONDITIONS: Readonly<Record<TableSize, SQL>> = {
@@ -60,5 +70,5 @@ export function isOf(size: TableSize): SQL {
   return CONDITIONS[size];
 }
 
-/** As {@link isOf}. */
-export const isSmall = CONDITIONS.small;
+/** Whether the table has become small, where it has to be grown: see {@link tableSizes}. */
+export const hasShrunk = sql.raw('(select t.shrunk from table_size as t)');

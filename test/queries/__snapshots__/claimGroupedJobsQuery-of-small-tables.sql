@@ -1,19 +1,22 @@
     with table_size as materialized (
-      select bool_and(c.relkind = 'r' and pg_relation_size(c.oid) <= $1::int8) as small
-      from pg_class as c where c.oid in ($2::text::regclass, $3::text::regclass, $4::text::regclass, $5::text::regclass, $6::text::regclass)
+      select bool_and(c.relkind = 'r' and case when c.oid = $1::text::regclass
+          then pg_relation_size(c.oid) <= $2::int8 else pg_relation_size(c.oid) <= $3::int8
+        end) as small,
+        bool_or(c.oid = $4::text::regclass and pg_relation_size(c.oid) <= $5::int8) as shrunk
+      from pg_class as c where c.oid in ($6::text::regclass, $7::text::regclass, $8::text::regclass, $9::text::regclass, $10::text::regclass)
     ),
     free as materialized (
         select n.ctid as at, n.id, n.due_at, n.group_keys from "queue_notes" as n
-        where n.queue = $7 and n.due_at <= statement_timestamp() and (select t.small from table_size as t)
+        where n.queue = $11 and n.due_at <= statement_timestamp() and (select t.small from table_size as t)
         order by n.due_at, n.id limit (
           select count(*) from (
             select sum(n.keys) over (order by n.due_at, n.id) - n.keys as before from (
               select n.due_at, n.id, cardinality(n.group_keys) as keys from "queue_notes" as n
-              where n.queue = $8 and n.due_at <= statement_timestamp() and (select t.small from table_size as t)
-              order by n.due_at, n.id limit (select $9::int8 + 8)
+              where n.queue = $12 and n.due_at <= statement_timestamp() and (select t.small from table_size as t)
+              order by n.due_at, n.id limit (select $13::int8 + 8)
             ) as n
           ) as n
-          where n.before < $10::int8 + 8
+          where n.before < $14::int8 + 8
         )
         for update of n skip locked
     ),
@@ -26,17 +29,17 @@
       select k.*, k.at is null or (
           exists (
             select from (
-              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $11 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $15 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h
             where h.due
           ) or (
             (select count(*) from (
-              select from "queue_jobs" as j where j.queue = $12 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select from "queue_jobs" as j where j.queue = $16 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h) >= 100
             and exists (
               select from generate_series(0, 9) as band(priority) cross join lateral (
                 select from "queue_jobs" as j
-                where j.queue = $13 and j.group_key = k.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                where j.queue = $17 and j.group_key = k.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
                 order by j.run_at, j.id limit 1
               ) as j
             )
@@ -45,7 +48,7 @@
       from (
         select a.group_key, a.due_at, g.at, g.turn, g.ready_at from asked as a left join lateral (
           select g.ctid as at, g.turn, g.ready_at from "queue_groups" as g
-          where g.queue = $14 and g.group_key = a.group_key
+          where g.queue = $18 and g.group_key = a.group_key
           offset 0
         ) as g on true
       ) as k
@@ -54,40 +57,40 @@
     ring as materialized (
       select r.turn as first, coalesce(r.turn, (
         select g.turn from "queue_groups" as g
-        where g.queue = $15 and g.turn >= 0 and g.ready_at = 'infinity' and (select t.small from table_size as t) order by g.turn desc limit 1
+        where g.queue = $19 and g.turn >= 0 and g.ready_at = 'infinity' and (select t.small from table_size as t) order by g.turn desc limit 1
       ), 0) as turn
       from (select (
         select g.turn from "queue_groups" as g
-        where g.queue = $16 and g.turn >= 0 and g.ready_at = '-infinity' and (select t.small from table_size as t) order by g.turn limit 1
+        where g.queue = $20 and g.turn >= 0 and g.ready_at = '-infinity' and (select t.small from table_size as t) order by g.turn limit 1
       ) as turn) as r
     ),
     seen as materialized (
-      (select g.*, row_number() over (order by g.turn) * 2 + $17::int8 as place
+      (select g.*, row_number() over (order by g.turn) * 2 + $21::int8 as place
         from (
           (select g.ctid as at, g.group_key, g.turn from "queue_groups" as g
-            where g.queue = $18 and g.turn >= 0 and g.ready_at = '-infinity' and (select t.small from table_size as t)
-            order by g.turn limit (select $19::int8 * 2 + 32))
+            where g.queue = $22 and g.turn >= 0 and g.ready_at = '-infinity' and (select t.small from table_size as t)
+            order by g.turn limit (select $23::int8 * 2 + 32))
           union all
           select i.at, i.group_key, i.turn from idle as i cross join ring as r
           where i.waits and i.turn > coalesce(r.first, 0)
         ) as g
-        order by g.turn limit (select $20::int8 * 2 + 32))
+        order by g.turn limit (select $24::int8 * 2 + 32))
       union all
       (select g.at, g.group_key, g.turn, row_number() over (order by g.ready_at) * 2 as place
         from (
           (select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
-            where g.queue = $21 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp() and (select t.small from table_size as t)
-            order by g.ready_at limit (select $22::int8 + 8))
+            where g.queue = $25 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp() and (select t.small from table_size as t)
+            order by g.ready_at limit (select $26::int8 + 8))
           union all
           select i.at, i.group_key, coalesce(i.turn, 0), i.due_at from idle as i cross join ring as r
           where i.waits and (i.turn > coalesce(r.first, 0)) is not true
         ) as g
-        order by g.ready_at limit (select $23::int8 + 8))
+        order by g.ready_at limit (select $27::int8 + 8))
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
         max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
-      from "queue_limits" as l where l.queue = $24 and l.kind = '' and l.group_key = '*'
+      from "queue_limits" as l where l.queue = $28 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
@@ -95,42 +98,42 @@
         case when s.at is null then '-infinity' else g.bounded_since end as bounded_since
       from (select * from seen order by place) as s left join lateral (
         select g.turn, g.rate_used, g.held, g.bounded_since from "queue_groups" as g
-        where g.ctid = s.at and g.queue = $25 and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = $29 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
       where s.at is null or g.turn is not null
-      limit (select $26::int8)
+      limit (select $30::int8)
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
-        coalesce(o.concurrency, e.concurrency, $27::int4) as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, $28::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, $29::int8) as rate_per_ms
+        coalesce(o.concurrency, e.concurrency, $31::int4) as concurrency,
+        coalesce(o.rate_limit, e.rate_limit, $32::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $33::int8) as rate_per_ms
       from locked as l cross join every as e left join "queue_limits" as o
-        on o.queue = $30 and o.kind = '' and o.group_key = l.group_key
+        on o.queue = $34 and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
       select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
       from "queue_holds" as h
-      where h.queue = $31 and h.group_key = any(array(select group_key from locked))
+      where h.queue = $35 and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         l.rate_used as kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
-        (ceil($32::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - ceil($33::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil($36::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($37::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
-        from "queue_jobs" as j where j.queue = $34 and j.id = any(l.held)
+        from "queue_jobs" as j where j.queue = $38 and j.id = any(l.held)
       ) as h
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
         from "queue_holds" as h
-        where h.queue = $35 and h.group_key = l.group_key and h.until > statement_timestamp()
+        where h.queue = $39 and h.group_key = l.group_key and h.until > statement_timestamp()
           and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
@@ -146,32 +149,32 @@
         select f.*, row_number() over () as n from (
           select f.* from (
             select h.id, h.at from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($36::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($40::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $41 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($39::text::jsonb))) is true
+              where j.queue = $42 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($43::text::jsonb))) is true
               order by j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 16
             ) as j
             where (
               select count(*) >= greatest(c.room, 0) + c.held + 100 + 100 and count(*) filter (where h.due) < 16 from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($40::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $41 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($44::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $45 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h
             ) and j.id not in (select h.id from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($42::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $43 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($46::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $47 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h where h.due)
             limit greatest(c.room, 0) + c.held + 100) as k
           cross join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $44 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($45::text::jsonb))) is true
-            and j.worker_id is distinct from $46::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $48 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($49::text::jsonb))) is true
+            and j.worker_id is distinct from $50::int8
           for no key update skip locked) as f
           limit greatest(c.room, 0)
         ) as f
@@ -188,7 +191,7 @@
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w
       ) as w
-      where before is null or before < $47::int8
+      where before is null or before < $51::int8
       order by rank
     ),
     turning as materialized (
@@ -208,7 +211,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $48 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $52 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -217,11 +220,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $49 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $53 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $50 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $54 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -249,7 +252,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
-      select $51::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
+      select $55::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
       from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
@@ -265,8 +268,8 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $52::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $53 and j.id = any(array(select id from taken)) and (select t.small from table_size as t)
+    set worker_id = $56::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $57 and j.id = any(array(select id from taken)) and (select t.small from table_size as t)
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -285,28 +288,28 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $54 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $58 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, due_at, group_keys)
-      select $55::text, h.due_at, h.later from heeded as h
+      select $59::text, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and (g.queue = $56 and g.group_key = t.group_key) is true and (select t.small from table_size as t)
+      where g.ctid = t.at and (g.queue = $60 and g.group_key = t.group_key) is true and (select t.small from table_size as t)
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $57 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $61 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $58 and h.group_key = any(array(select group_key from over))
+      where h.queue = $62 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select one.signs, w.rank, w.group_key, a.*
@@ -314,10 +317,10 @@
           or (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) then 'more' end,
         case when exists (select from unused) or exists (
           select from "queue_notes" as n
-          where n.queue = $59 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
+          where n.queue = $63 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
         ) then 'left' end,
         case when (select count(*) from asked) - (select count(*) from unused) > 0 then 'used' end,
-        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $60::int8 + 8 then 'crowded' end,
+        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $64::int8 + 8 then 'crowded' end,
         case when 2 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMost' end,
         case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end,
@@ -332,63 +335,67 @@
       date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
       j.cancel_reason
     from claimed as j) as a on a.id = w.id) on true
--- $1 = 524288
--- $2 = "\"queue_jobs\""
--- $3 = "\"queue_groups\""
--- $4 = "\"queue_notes\""
--- $5 = "\"queue_holds\""
--- $6 = "\"queue_limits\""
--- $7 = "mail"
--- $8 = "mail"
--- $9 = 10
--- $10 = 10
+-- $1 = "\"queue_jobs\""
+-- $2 = 524288
+-- $3 = 524288
+-- $4 = "\"queue_jobs\""
+-- $5 = 524288
+-- $6 = "\"queue_jobs\""
+-- $7 = "\"queue_groups\""
+-- $8 = "\"queue_notes\""
+-- $9 = "\"queue_holds\""
+-- $10 = "\"queue_limits\""
 -- $11 = "mail"
 -- $12 = "mail"
--- $13 = "mail"
--- $14 = "mail"
+-- $13 = 10
+-- $14 = 10
 -- $15 = "mail"
 -- $16 = "mail"
--- $17 = 1
+-- $17 = "mail"
 -- $18 = "mail"
--- $19 = 10
--- $20 = 10
--- $21 = "mail"
--- $22 = 10
+-- $19 = "mail"
+-- $20 = "mail"
+-- $21 = 1
+-- $22 = "mail"
 -- $23 = 10
--- $24 = "mail"
+-- $24 = 10
 -- $25 = "mail"
 -- $26 = 10
--- $27 = 2
--- $28 = 10
--- $29 = 1000
--- $30 = "mail"
--- $31 = "mail"
+-- $27 = 10
+-- $28 = "mail"
+-- $29 = "mail"
+-- $30 = 10
+-- $31 = 2
 -- $32 = 10
--- $33 = 10
+-- $33 = 1000
 -- $34 = "mail"
 -- $35 = "mail"
--- $36 = "[\"mail\"]"
--- $37 = "mail"
+-- $36 = 10
+-- $37 = 10
 -- $38 = "mail"
--- $39 = "[\"mail\"]"
+-- $39 = "mail"
 -- $40 = "[\"mail\"]"
 -- $41 = "mail"
--- $42 = "[\"mail\"]"
--- $43 = "mail"
--- $44 = "mail"
--- $45 = "[\"mail\"]"
--- $46 = 42
--- $47 = 8388608
+-- $42 = "mail"
+-- $43 = "[\"mail\"]"
+-- $44 = "[\"mail\"]"
+-- $45 = "mail"
+-- $46 = "[\"mail\"]"
+-- $47 = "mail"
 -- $48 = "mail"
--- $49 = "mail"
--- $50 = "mail"
--- $51 = "mail"
--- $52 = 42
+-- $49 = "[\"mail\"]"
+-- $50 = 42
+-- $51 = 8388608
+-- $52 = "mail"
 -- $53 = "mail"
 -- $54 = "mail"
 -- $55 = "mail"
--- $56 = "mail"
+-- $56 = 42
 -- $57 = "mail"
 -- $58 = "mail"
 -- $59 = "mail"
--- $60 = 10
+-- $60 = "mail"
+-- $61 = "mail"
+-- $62 = "mail"
+-- $63 = "mail"
+-- $64 = 10

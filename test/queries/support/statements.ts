@@ -680,7 +680,11 @@ export function allStatements(
     claimGroupedJobsQuery: claimGroupedJobsQuery(grouped(), groupClaim),
     'claimGroupedJobsQuery, of small tables': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
-      onlyIfSmall: true,
+      ifTablesAre: 'small',
+    }),
+    'claimGroupedJobsQuery, of a grown table': claimGroupedJobsQuery(grouped(), {
+      ...groupClaim,
+      ifTablesAre: 'grown',
     }),
     'claimGroupedJobsQuery, one after the other': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,

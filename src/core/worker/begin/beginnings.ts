@@ -67,7 +67,7 @@ export class Beginnings {
 
   constructor(options: BeginningsOptions) {
     this.#options = options;
-    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
+    this.#keptPlans = new KeptPlans(options);
   }
 
   add(attempts: readonly Attempt[]): void {

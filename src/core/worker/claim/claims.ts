@@ -84,7 +84,7 @@ export class Claims implements QueueClaims {
   constructor(options: ClaimsOptions) {
     this.#options = options;
     this.#turn = ClaimTurn.of(options.db, options.tables, options.queue);
-    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
+    this.#keptPlans = new KeptPlans(options);
     this.#tries = options.tries ?? new ClaimTries({ ...options, mayPark: true });
   }
 

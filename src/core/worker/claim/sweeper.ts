@@ -78,7 +78,7 @@ export class Sweeper implements BackgroundPart {
 
   constructor(options: SweeperOptions) {
     this.#options = options;
-    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
+    this.#keptPlans = new KeptPlans(options);
   }
 
   /** Names the queues, before it runs. */

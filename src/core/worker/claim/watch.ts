@@ -69,7 +69,7 @@ export class Watch implements BackgroundPart {
 
   constructor(options: WatchOptions) {
     this.#options = options;
-    this.#keptPlans = new KeptPlans({ ...options, sizes: 'small or grown' });
+    this.#keptPlans = new KeptPlans(options);
   }
 
   /**

@@ -56,7 +56,7 @@ export class Settler {
   constructor(options: SettlerOptions) {
     this.#options = {
       ...options,
-      keptPlans: new KeptPlans({ ...options, runner: options.db, sizes: 'small or grown' }),
+      keptPlans: new KeptPlans({ ...options, runner: options.db }),
     };
   }
 

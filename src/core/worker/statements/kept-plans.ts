@@ -10,8 +10,6 @@ const OTHER_MS = 10_000;
 export interface KeptPlansOptions {
   readonly runner: Pick<WorkerRunner, 'prepares'>;
   readonly tables: QueueTables;
-  /** The sizes for which the statement has a form whose plan is kept. */
-  readonly sizes: 'small' | 'small or grown';
 }
 
 /** Tables that have shrunk since this process began, by their names, in whichever database. */
@@ -46,14 +44,17 @@ export class KeptPlans {
     return performance.now() - this.#notSmallMs > OTHER_MS ? 'small' : undefined;
   }
 
-  /** A statement for tables of this size has done nothing, because the table is of another. */
-  noteOther(size: TableSize): void {
-    if (size === 'grown') {
+  /**
+   * A statement for tables of this size has done nothing, because the table is of another.
+   * @param hasShrunk whether it is smaller; otherwise another table of the statement is too large
+   */
+  noteOther(size: TableSize, hasShrunk = size === 'grown'): void {
+    if (hasShrunk) {
       shrunk.add(this.#name);
       return;
     }
     this.#notSmallMs = performance.now();
-    if (this.#options.sizes === 'small or grown') this.#hasGrown = true;
+    this.#hasGrown = size === 'small';
   }
 
   /**

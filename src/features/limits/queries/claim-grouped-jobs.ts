@@ -11,7 +11,7 @@ import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { handOver } from '../../../core/sql/hold-end.ts';
 import { KeptStatements, type Value } from '../../../core/sql/kept-statement.ts';
-import { isSmall, tableSizes } from '../../../core/sql/table-size.ts';
+import { hasShrunk, isOf, type TableSize, tableSizes } from '../../../core/sql/table-size.ts';
 import {
   type GroupClaim,
   type GroupClaimPlace,
@@ -73,23 +73,32 @@ export async function claimGroupedJobs(
   return resultOf(tables, claim, await send(db, tables, claim));
 }
 
-/** The most jobs that {@link claimFewOfGroups} brings: its plan may read the tables once for each group. */
+/** The most jobs that {@link claimFewOfGroups} brings. Its plan may read a small table for each group. */
 export const FEW = 8;
+
+/** Why {@link claimFewOfGroups} has claimed nothing. */
+export interface OtherSizes {
+  /** Whether the table of the jobs is small, where it has to be grown. */
+  readonly hasShrunk: boolean;
+}
 
 /**
  * The same for a few jobs, by a prepared statement that Postgres plans once: to plan it takes 3 ms, and to
- * claim a job half a millisecond. Its plan may be for empty tables, and read all of them for each group.
+ * claim a job half a millisecond. Its plan may be for empty tables, and read all of a small one for each
+ * group. Jobs are found by an index where their table is grown.
  *
- * @returns `undefined` where a table is too large for that: then it has claimed nothing
+ * @param size of the table of the jobs; the other tables have to be small
  */
 export async function claimFewOfGroups(
   db: Runner,
   tables: GroupTables,
   claim: GroupClaim,
-): Promise<GroupClaimResult | undefined> {
-  const few = { ...claim, limit: Math.min(claim.limit, FEW), onlyIfSmall: true };
+  size: TableSize,
+): Promise<GroupClaimResult | OtherSizes> {
+  const few = { ...claim, limit: Math.min(claim.limit, FEW), ifTablesAre: size };
   const rows = await send(db, tables, few);
-  return signsOf(rows).has('small') ? resultOf(tables, few, rows) : undefined;
+  const told = signsOf(rows);
+  return told.has(size) ? resultOf(tables, few, rows) : { hasShrunk: told.has('shrunk') };
 }
 
 async function send(db: Runner, tables: GroupTables, claim: GroupClaim): Promise<RawRow[]> {
@@ -139,21 +148,21 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
 }
 
 function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
-  const { rated, beginning, withCosts, onlyIfSmall } = shape;
+  const { rated, beginning, withCosts, ifTablesAre } = shape;
   const queue = place('queue');
-  const inSmall = onlyIfSmall ? sql` and ${isSmall}` : sql``;
+  const ofSize = ifTablesAre ? sql` and ${isOf(ifTablesAre)}` : sql``;
   return handOver(tables, {
     ctes: sql`
-    with ${onlyIfSmall ? sizeOf(tables) : sql``}${groupsInTurn(tables, shape, place)},
+    with ${ifTablesAre ? sizesOf(tables, ifTablesAre) : sql``}${groupsInTurn(tables, shape, place)},
     ${jobsOfGroups(tables, shape, place)}`,
     holder: sql`${place('workerId')}::int8`,
     claimedAt: claimedAt(NEXT_ATTEMPT, beginning === 'all' ? 'all' : { first: place('first') }),
     set: sql`attempt = ${NEXT_ATTEMPT}, fence = j.fence + 1, waiting_key = null`,
-    where: sql`j.queue = ${queue} and j.id = any(array(select id from taken))${inSmall}`,
+    where: sql`j.queue = ${queue} and j.id = any(array(select id from taken))${ofSize}`,
     returning: claimedColumns(tables, withCosts),
     answer: {
       name: 'claimed',
-      select: sql`${heedNotes(tables, queue)}${writes(tables, queue, inSmall)}
+      select: sql`${heedNotes(tables, queue)}${writes(tables, queue, ofSize)}
     select one.signs, w.rank, w.group_key${rated ? sql`, w.rate_per_ms` : sql``}, a.*
     from (select ${signs(tables, shape, place)} as signs) as one
     left join (taken as w full join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
@@ -166,14 +175,14 @@ function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: Grou
  * being joined: they are hashed. It also keeps the groups from being found by their queue alone, and compared
  * with all that turn. A hold that an open transaction removes is left to it.
  */
-function writes(tables: GroupTables, queue: Value<string>, inSmall: SQL): SQL {
+function writes(tables: GroupTables, queue: Value<string>, ofSize: SQL): SQL {
   const { queueGroups, queueHolds } = tables;
   return sql`,
     turned as (
       update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and (g.queue = ${queue} and g.group_key = t.group_key) is true${inSmall}
+      where g.ctid = t.at and (g.queue = ${queue} and g.group_key = t.group_key) is true${ofSize}
     ),
     over as materialized (
       select h.group_key, h.job_id from ${queueHolds} as h
@@ -191,7 +200,7 @@ function writes(tables: GroupTables, queue: Value<string>, inSmall: SQL): SQL {
 /** What is told of the groups, as words in one column: each column more takes time for each job. */
 function signs(
   { queueNotes }: GroupTables,
-  { rated, onlyIfSmall }: GroupClaimShape,
+  { rated, ifTablesAre }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
   const queue = place('queue');
@@ -218,7 +227,8 @@ function signs(
     ...(rated
       ? []
       : [['rated', sql`exists (select from open as o where o.rate_limit is not null)`] as const]),
-    ...(onlyIfSmall ? [['small', isSmall] as const] : []),
+    ...(ifTablesAre ? [[ifTablesAre, isOf(ifTablesAre)] as const] : []),
+    ...(ifTablesAre === 'grown' ? [['shrunk', hasShrunk] as const] : []),
   ];
   const words = told.map(([word, when]) => sql`case when ${when} then ${sql.raw(`'${word}'`)} end`);
   return sql`concat_ws(' ', ${sql.join(
@@ -228,10 +238,11 @@ function signs(
   )})`;
 }
 
-/** All that a claim may read as often as there are groups. */
-function sizeOf(tables: GroupTables): SQL {
-  const { queueJobs, queueGroups, queueNotes, queueHolds, queueLimits } = tables;
-  return tableSizes([queueJobs, queueGroups, queueNotes, queueHolds, queueLimits]);
+/** Of all that a claim may read as often as there are groups, only the jobs may be many. */
+function sizesOf({ queueJobs, ...tables }: GroupTables, size: TableSize): SQL {
+  const { queueGroups, queueNotes, queueHolds, queueLimits } = tables;
+  return sql`${tableSizes(queueJobs, [queueGroups, queueNotes, queueHolds, queueLimits], size)},
+    `;
 }
 
 /**

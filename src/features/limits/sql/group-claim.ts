@@ -1,5 +1,6 @@
 import { arrayText } from '../../../core/sql/fence.ts';
 import type { Place } from '../../../core/sql/kept-statement.ts';
+import type { TableSize } from '../../../core/sql/table-size.ts';
 import type { LimitSettings } from '../settings/limit-settings.ts';
 import type { StartTimes } from './start-time.ts';
 
@@ -35,8 +36,8 @@ export interface GroupClaim {
    * @default false
    */
   readonly ringFirst?: boolean | undefined;
-  /** Claims nothing unless all tables are small: see `claimFewOfGroups`. @default false */
-  readonly onlyIfSmall?: boolean | undefined;
+  /** Claims nothing unless the tables are of these sizes: see `claimFewOfGroups`. @default undefined any */
+  readonly ifTablesAre?: TableSize | undefined;
 }
 
 /** What the text of such a claim depends on. */
@@ -51,7 +52,7 @@ export interface GroupClaimShape {
   readonly without: boolean;
   readonly beginning: 'all' | 'first';
   readonly withCosts: boolean;
-  readonly onlyIfSmall: boolean;
+  readonly ifTablesAre: TableSize | undefined;
 }
 
 /** What such a claim fills in. */
@@ -85,7 +86,7 @@ export function groupShapeOf({
   without,
   beginning,
   withCosts = false,
-  onlyIfSmall = false,
+  ifTablesAre,
 }: GroupClaim): GroupClaimShape {
   return {
     serial: limits.run !== undefined,
@@ -94,7 +95,7 @@ export function groupShapeOf({
     without: without !== undefined && without.length > 0,
     beginning: beginning === undefined ? 'all' : 'first',
     withCosts,
-    onlyIfSmall,
+    ifTablesAre,
   };
 }
 

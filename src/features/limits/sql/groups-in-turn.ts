@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
-import { isSmall } from '../../../core/sql/table-size.ts';
+import { isOf } from '../../../core/sql/table-size.ts';
 import { isDueInGroup } from './due-in-group.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isUpheld } from './group-rows.ts';
@@ -31,14 +31,14 @@ export function notesRead(place: GroupClaimPlace): SQL {
  */
 export function groupsInTurn(
   tables: GroupTables,
-  { serial, rated, onlyIfSmall }: GroupClaimShape,
+  { serial, rated, ifTablesAre }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
   const queue = place('queue');
   const limit = place('limit');
-  const inSmall = onlyIfSmall ? sql` and ${isSmall}` : sql``;
-  const anew = onlyIfSmall ? sql`` : sql` from ${planAnew()}`;
+  const ofSize = ifTablesAre ? sql` and ${isOf(ifTablesAre)}` : sql``;
+  const anew = ifTablesAre ? sql`` : sql` from ${planAnew()}`;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = notesRead(place);
   const mostInRing = sql`${limit}::int8 * 2 + 32`;
@@ -53,7 +53,7 @@ export function groupsInTurn(
   const room = serial
     ? sql`case when c.held > 0 then 0 else least(c.share, ${place('run')}::int8) end`
     : sql`least(c.share, c.concurrency - c.held)`;
-  return sql`free as materialized (${nextNotes(tables, { queue, most, and: inSmall })}
+  return sql`free as materialized (${nextNotes(tables, { queue, most, and: ofSize })}
     ),
     asked as materialized (
       select n.group_key, min(n.due_at) as due_at
@@ -74,18 +74,18 @@ export function groupsInTurn(
     ring as materialized (
       select r.turn as first, coalesce(r.turn, (
         select g.turn from ${queueGroups} as g
-        where ${inRing} and g.ready_at = 'infinity'${inSmall} order by g.turn desc limit 1
+        where ${inRing} and g.ready_at = 'infinity'${ofSize} order by g.turn desc limit 1
       ), 0) as turn
       from (select (
         select g.turn from ${queueGroups} as g
-        where ${inRing} and g.ready_at = '-infinity'${inSmall} order by g.turn limit 1
+        where ${inRing} and g.ready_at = '-infinity'${ofSize} order by g.turn limit 1
       ) as turn) as r
     ),
     seen as materialized (
       (select g.*, row_number() over (order by g.turn) * 2 + ${place('ringLead')}::int8 as place
         from (
           (select g.ctid as at, g.group_key, g.turn from ${queueGroups} as g
-            where ${inRing} and g.ready_at = '-infinity'${inSmall}
+            where ${inRing} and g.ready_at = '-infinity'${ofSize}
             order by g.turn limit (select ${mostInRing}${anew}))
           union all
           select i.at, i.group_key, i.turn from idle as i cross join ring as r
@@ -96,7 +96,7 @@ export function groupsInTurn(
       (select g.at, g.group_key, g.turn, row_number() over (order by g.ready_at) * 2 as place
         from (
           (select g.ctid as at, g.group_key, g.turn, g.ready_at from ${queueGroups} as g
-            where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()${inSmall}
+            where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()${ofSize}
             order by g.ready_at limit (select ${most}))
           union all
           select i.at, i.group_key, coalesce(i.turn, 0), i.due_at from idle as i cross join ring as r

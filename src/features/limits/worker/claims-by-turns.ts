@@ -60,7 +60,6 @@ export class ClaimsByTurns implements GroupClaims {
     this.#keptPlans = new KeptPlans({
       runner: options.runner,
       tables: options.groups.tables,
-      sizes: 'small',
     });
     this.#starts = new GroupStarts(options.groups.rate !== undefined);
   }
@@ -87,7 +86,7 @@ export class ClaimsByTurns implements GroupClaims {
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, kinds, groups, tries } = this.#options;
-    const few = this.#wereFew && !this.#amongMany && this.#keptPlans.size === 'small';
+    const few = this.#wereFew && !this.#amongMany && this.#keptPlans.size !== undefined;
     const most = few ? Math.min(demand, FEW) : demand;
     if (tries === undefined) return await this.#next(most, few, beginning);
     const without = () => tries.setAside.ids;
@@ -176,10 +175,10 @@ export class ClaimsByTurns implements GroupClaims {
 
   async #send(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
     const { runner, groups } = this.#options;
-    if (few && this.#keptPlans.size === 'small') {
-      const answer = await claimFewOfGroups(runner, groups.tables, claim);
-      if (answer !== undefined) return answer;
-      this.#keptPlans.noteOther('small');
+    for (let { size } = this.#keptPlans; few && size !== undefined; { size } = this.#keptPlans) {
+      const answer = await claimFewOfGroups(runner, groups.tables, claim, size);
+      if ('jobs' in answer) return answer;
+      this.#keptPlans.noteOther(size, answer.hasShrunk);
     }
     return await claimGroupedJobs(runner, groups.tables, claim);
   }
