@@ -4,7 +4,7 @@ import type { TableSize } from '../../src/core/sql/table-size.ts';
 import type { Attempts } from '../../src/core/worker/begin/attempts.ts';
 import { Statements } from '../../src/core/worker/statements/statements.ts';
 import {
-  claimFewOfGroups,
+  claimByKeptPlan,
   FEW,
   type GroupClaimResult,
 } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
@@ -67,7 +67,7 @@ async function readRows(): Promise<unknown> {
 
 /** The claim of a few jobs, where it claims. */
 async function claimFew(db: Runner, size: TableSize): Promise<GroupClaimResult> {
-  const answer = await claimFewOfGroups(db, tables, groupClaimOf(workerId, { limit: 100 }), size);
+  const answer = await claimByKeptPlan(db, tables, groupClaimOf(workerId, { limit: 100 }), size);
   if (!('jobs' in answer)) expect.fail(`no table is ${size}`);
   return answer;
 }
@@ -88,15 +88,15 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
     }
     expect(await keptPlans(size)).toBeGreaterThanOrEqual(14);
 
-    await addGrouped(database.client, [...keys(0, FEW + 4), ...keys(0, 2)]);
+    await addGrouped(database.client, [...keys(0, FEW[size] + 4), ...keys(0, 2)]);
     const ids: number[] = [];
     for (let goesOn = true; goesOn; ) {
       const { jobs, more, left } = await claimFew(db, size);
-      expect(jobs.length).toBeLessThanOrEqual(FEW);
+      expect(new Set(jobs.map(({ group }) => group)).size).toBeLessThanOrEqual(FEW[size]);
       ids.push(...jobs.map(({ id }) => id));
       goesOn = more || left;
     }
-    expect([ids.length, new Set(ids).size]).toEqual([FEW + 6, FEW + 6]);
+    expect([ids.length, new Set(ids).size]).toEqual([FEW[size] + 6, FEW[size] + 6]);
     expect(await database.client`select from queue_notes`).toHaveLength(0);
   });
 
@@ -106,9 +106,18 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
     const before = await keptPlans(size);
     for (let times = 0; times < 20; times++) {
       // Groups of which the last claim took the only job have their turn as well.
-      expect((await claimFew(db, size)).jobs.length).toBeGreaterThanOrEqual(FEW / 2);
+      expect((await claimFew(db, size)).jobs.length).toBeGreaterThanOrEqual(FEW[size] / 2);
     }
     expect((await keptPlans(size)) - before).toBeGreaterThanOrEqual(14);
+  });
+
+  test('bring as many jobs as are asked for, where those are found by an index', async () => {
+    await addGrouped(
+      database.client,
+      Array.from({ length: 300 }, (_, n) => ({ group: `key-${n % 3}` })),
+    );
+    const { jobs } = await claimFew(preparing(), size);
+    expect(jobs).toHaveLength(size === 'small' ? FEW.small : 100);
   });
 
   test('claim nothing where that of the jobs is of another size', async () => {
@@ -116,7 +125,7 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
     await addGrouped(database.client, keys(0, 1));
     await database.client.unsafe('begin');
     const before = await readRows();
-    const answer = await claimFewOfGroups(db, tables, groupClaimOf(workerId), other);
+    const answer = await claimByKeptPlan(db, tables, groupClaimOf(workerId), other);
     expect(answer).toEqual({ hasShrunk: other === 'grown' });
     expect(await readRows()).toEqual(before);
     await database.client.unsafe('rollback');
@@ -139,7 +148,7 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
       await client`
         insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;
     }
-    expect(await claimFewOfGroups(database.db, tables, groupClaimOf(workerId), size)).toEqual({
+    expect(await claimByKeptPlan(database.db, tables, groupClaimOf(workerId), size)).toEqual({
       hasShrunk: false,
     });
     await client.unsafe('rollback');
@@ -178,13 +187,20 @@ test('a worker claims by them while it claims few jobs, and as before where many
   await addGrouped(database.client, keys(0, 3));
   expect(await next()).toEqual([3, 'small claim']);
   await addGrouped(database.client, keys(0, 40));
-  expect(await next()).toEqual([FEW, 'small claim']);
-  expect(await next()).toEqual([40 - FEW, 'claim']);
+  expect(await next()).toEqual([FEW.small, 'small claim']);
+  expect(await next()).toEqual([40 - FEW.small, 'claim']);
   expect(await next()).toEqual([0, 'claim']);
   expect(await next()).toEqual([0, 'small claim']);
   await grow();
   await addGrouped(database.client, keys(0, 1));
   expect(await next()).toEqual([1, 'small claim', 'grown claim']);
+  expect(await next()).toEqual([0, 'grown claim']);
+  await addGrouped(database.client, [...keys(0, FEW.grown - 1), ...keys(0, 4)]);
+  expect(await next()).toEqual([FEW.grown + 3, 'grown claim']);
+  await addGrouped(database.client, keys(0, FEW.grown + 1));
+  expect(await next()).toEqual([FEW.grown, 'grown claim']);
+  // It has met as many groups as it may.
+  expect(await next()).toEqual([1, 'claim']);
   expect(await next()).toEqual([0, 'grown claim']);
   await database.client`
     insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;

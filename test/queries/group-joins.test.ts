@@ -9,6 +9,7 @@ import { admitGroups, admitGroupsQuery } from '../../src/features/limits/queries
 import {
   claimGroupedJobs,
   claimGroupedJobsQuery,
+  FEW,
 } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
 import {
   noteForgottenGroupsQuery,
@@ -19,6 +20,7 @@ import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { explain, nodesOf, type PlanNode } from './support/explain.ts';
 import { addGrouped, addWorkers, groupClaimOf, groupedTables } from './support/groups.ts';
+import { fillJobs } from './support/jobs.ts';
 import { type Backend, twoBackends } from './support/locks.ts';
 
 /** What a node has looked at in vain, once for each of its loops. */
@@ -65,13 +67,18 @@ async function meetAll(): Promise<void> {
 }
 
 /** No node of the plan has compared all rows of one side with all of the other. */
-async function expectNoLoops(query: SQL, mostRows = MOST_ROWS): Promise<void> {
-  const nodes = nodesOf(await explain(backend, query, 'force_custom_plan')) as readonly Looks[];
+async function expectNoLoops(
+  query: SQL,
+  mostRows = MOST_ROWS,
+  planning: Parameters<typeof explain>[2] = 'force_custom_plan',
+): Promise<readonly PlanNode[]> {
+  const nodes = nodesOf(await explain(backend, query, planning)) as readonly Looks[];
   const looked = nodes.map((node) => {
     const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Join Filter'] ?? 0);
     return [node['Node Type'], (node['Actual Rows'] + removed) * node['Actual Loops']] as const;
   });
   expect(looked.filter(([, rows]) => rows > mostRows)).toEqual([]);
+  return nodes;
 }
 
 const WAYS = [
@@ -90,7 +97,9 @@ describe.each([10, JOBS])('with the statistics of a few rows, the jobs of %i gro
   describe('before their first claim', () => {
     beforeAll(() => fill(groups));
 
-    test('are admitted', () => expectNoLoops(admitGroupsQuery(tables, 'q')));
+    test('are admitted', async () => {
+      await expectNoLoops(admitGroupsQuery(tables, 'q'));
+    });
 
     describe.each(WAYS)('%s', (_, serial, limits) => {
       test('are claimed from their notes', async () => {
@@ -129,7 +138,9 @@ describe.each([10, JOBS])('with the statistics of a few rows, the jobs of %i gro
           group by queue, part`;
       });
 
-      test('are admitted', () => expectNoLoops(admitGroupsQuery(tables, 'q')));
+      test('are admitted', async () => {
+        await expectNoLoops(admitGroupsQuery(tables, 'q'));
+      });
 
       test.each(WAYS)('are claimed: %s', async (_, serial, limits) => {
         const claim = groupClaimOf(worker, { limit: JOBS, limits });
@@ -177,6 +188,34 @@ describe.each([10, JOBS])('with the statistics of a few rows, the jobs of %i gro
       for (const serial of [undefined, 'success'] as const) {
         await expectNoLoops(redriveJobsQuery(groupedTables(serial), { queue: 'q' }));
       }
+    });
+  });
+});
+
+describe.each([1, 10])('by a plan that is kept, among the jobs of others, those of %i groups', (groups) => {
+  beforeAll(async () => {
+    await fill(groups);
+    await fillJobs(database.client, 20_000);
+  });
+
+  describe.each(['noted', 'in the ring', 'held'])('%s', (state) => {
+    beforeAll(async () => {
+      if (state === 'in the ring') await meetAll();
+      if (state === 'held') {
+        const claim = groupClaimOf(worker, { limit: JOBS / 2 });
+        expect((await claimGroupedJobs(database.db, tables, claim)).jobs).toHaveLength(JOBS / 2);
+      }
+    });
+
+    test.each(WAYS)('are claimed: %s', async (_, serial, limits) => {
+      const claim = groupClaimOf(worker, { limit: JOBS, groups: FEW.grown, limits, ifTablesAre: 'grown' });
+      const query = claimGroupedJobsQuery(groupedTables(serial), claim);
+      const nodes = await expectNoLoops(query, MOST_ROWS, 'force_generic_plan');
+      const claimed = nodes.find(
+        (node) => node['Node Type'] === 'ModifyTable' && node['Relation Name'] === 'queue_jobs',
+      );
+      const isOpen = state !== 'held' || serial === undefined;
+      expect((claimed?.['Actual Rows'] ?? 0) > 0).toBe(isOpen);
     });
   });
 });

@@ -84,7 +84,7 @@ test('the texts hold no literals but their own', () => {
       `'uniqueKey'`,
       `'usage'`,
       `'used'`,
-      `'usedMost'`,
+      `'usedMany'`,
       `'client backend'`,
       `'jobs'`,
       `'name'`,

@@ -347,7 +347,7 @@
         ) then 'left' end,
         case when (select count(*) from asked) - (select count(*) from unused) > 0 then 'used' end,
         case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $55::int8 + 8 then 'crowded' end,
-        case when 2 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMost' end,
+        case when 3 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMany' end,
         case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end) as signs) as one
     left join (taken as w full join (

@@ -315,7 +315,7 @@
         ) then 'left' end,
         case when (select count(*) from asked) - (select count(*) from unused) > 0 then 'used' end,
         case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $58::int8 + 8 then 'crowded' end,
-        case when 2 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMost' end,
+        case when 3 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMany' end,
         case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end,
         case when exists (select from open as o where o.rate_limit is not null) then 'rated' end) as signs) as one

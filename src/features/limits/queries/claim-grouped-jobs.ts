@@ -35,8 +35,8 @@ export interface GroupClaimResult {
   readonly used: boolean;
   /** Whether it has read as many notes as it may, or could not use some. */
   readonly crowded: boolean;
-  /** Whether it has used most of what the notes say that it has read. */
-  readonly usedMost: boolean;
+  /** Whether it has used at least a third of what the notes say that it has read. */
+  readonly usedMany: boolean;
   /** Whether most of what they say is about the same groups. */
   readonly repeated: boolean;
   /** Whether only so many jobs may be held of one of the groups that it has looked at. */
@@ -73,32 +73,37 @@ export async function claimGroupedJobs(
   return resultOf(tables, claim, await send(db, tables, claim));
 }
 
-/** The most jobs that {@link claimFewOfGroups} brings. Its plan may read a small table for each group. */
-export const FEW = 8;
+/**
+ * The most groups that {@link claimByKeptPlan} looks at. Its plan may read a small table for each of them.
+ * Where the table of the jobs is small, it brings no more jobs either, since it may read that for each job.
+ */
+export const FEW: Readonly<Record<TableSize, number>> = { small: 8, grown: 16 };
 
-/** Why {@link claimFewOfGroups} has claimed nothing. */
+/** Why {@link claimByKeptPlan} has claimed nothing. */
 export interface OtherSizes {
   /** Whether the table of the jobs is small, where it has to be grown. */
   readonly hasShrunk: boolean;
 }
 
 /**
- * The same for a few jobs, by a prepared statement that Postgres plans once: to plan it takes 3 ms, and to
+ * The same for a few groups, by a prepared statement that Postgres plans once: to plan it takes 3 ms, and to
  * claim a job half a millisecond. Its plan may be for empty tables, and read all of a small one for each
  * group. Jobs are found by an index where their table is grown.
  *
  * @param size of the table of the jobs; the other tables have to be small
  */
-export async function claimFewOfGroups(
+export async function claimByKeptPlan(
   db: Runner,
   tables: GroupTables,
   claim: GroupClaim,
   size: TableSize,
 ): Promise<GroupClaimResult | OtherSizes> {
-  const few = { ...claim, limit: Math.min(claim.limit, FEW), ifTablesAre: size };
-  const rows = await send(db, tables, few);
+  const few = FEW[size];
+  const limit = size === 'small' ? Math.min(claim.limit, few) : claim.limit;
+  const ofFew = { ...claim, limit, groups: Math.min(claim.limit, few), ifTablesAre: size };
+  const rows = await send(db, tables, ofFew);
   const told = signsOf(rows);
-  return told.has(size) ? resultOf(tables, few, rows) : { hasShrunk: told.has('shrunk') };
+  return told.has(size) ? resultOf(tables, ofFew, rows) : { hasShrunk: told.has('shrunk') };
 }
 
 async function send(db: Runner, tables: GroupTables, claim: GroupClaim): Promise<RawRow[]> {
@@ -127,7 +132,7 @@ function resultOf(tables: GroupTables, { queue, starts }: GroupClaim, rows: RawR
     left: told.has('left'),
     used: told.has('used'),
     crowded: told.has('crowded'),
-    usedMost: told.has('usedMost'),
+    usedMany: told.has('usedMany'),
     repeated: told.has('repeated'),
     bounded: told.has('bounded'),
     rated: told.has('rated'),
@@ -221,7 +226,8 @@ function signs(
     ],
     ['used', sql`${used} > 0`],
     ['crowded', sql`${isUnused} or ${read} >= ${notesRead(place)}`],
-    ['usedMost', sql`2 * (${used}) >= ${read}`],
+    // Where the two lanes take turns, it can be half of them.
+    ['usedMany', sql`3 * (${used}) >= ${read}`],
     ['repeated', sql`2 * ${asked} < ${read}`],
     ['bounded', sql`exists (select from turning as t where t.bounded_since is not null)`],
     ...(rated

@@ -15,6 +15,8 @@ export interface GroupClaim {
   readonly kinds: readonly string[];
   /** The most jobs to claim; fewer when their payloads are large. */
   readonly limit: number;
+  /** The most groups to take them of. @default limit */
+  readonly groups?: number | undefined;
   readonly limits: ClaimLimits;
   /** The most of some kinds among them. @default none */
   readonly rooms?: ReadonlyMap<string, number> | undefined;
@@ -36,7 +38,7 @@ export interface GroupClaim {
    * @default false
    */
   readonly ringFirst?: boolean | undefined;
-  /** Claims nothing unless the tables are of these sizes: see `claimFewOfGroups`. @default undefined any */
+  /** Claims nothing unless the tables are of these sizes: see `claimByKeptPlan`. @default undefined any */
   readonly ifTablesAre?: TableSize | undefined;
 }
 
@@ -62,6 +64,7 @@ export interface GroupClaimValues {
   readonly kinds: string;
   readonly workerId: number;
   readonly limit: number;
+  readonly groups: number;
   readonly concurrency: number | null;
   readonly rateLimit: number | null;
   readonly ratePerMs: number | null;
@@ -100,13 +103,25 @@ export function groupShapeOf({
 }
 
 export function groupValuesOf(claim: GroupClaim): GroupClaimValues {
-  const { queue, kinds, workerId, limit, limits, rooms = [], without = [], beginning, ringFirst } = claim;
+  const {
+    queue,
+    kinds,
+    workerId,
+    limit,
+    groups = limit,
+    limits,
+    rooms = [],
+    without = [],
+    beginning,
+    ringFirst,
+  } = claim;
   const { neededMs = 0, stretch = 0 } = claim.starts ?? {};
   return {
     queue,
     kinds: JSON.stringify(kinds),
     workerId,
     limit,
+    groups,
     concurrency: limits.concurrency ?? null,
     rateLimit: limits.rate?.limit ?? null,
     ratePerMs: limits.rate?.perMs ?? null,

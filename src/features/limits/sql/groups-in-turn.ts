@@ -11,7 +11,7 @@ import { startWithin } from './start-time.ts';
 
 /** The most groups whose notes a claim reads. */
 export function notesRead(place: GroupClaimPlace): SQL {
-  return sql`${place('limit')}::int8 + 8`;
+  return sql`${place('groups')}::int8 + 8`;
 }
 
 /**
@@ -41,7 +41,7 @@ export function groupsInTurn(
   const anew = ifTablesAre ? sql`` : sql` from ${planAnew()}`;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = notesRead(place);
-  const mostInRing = sql`${limit}::int8 * 2 + 32`;
+  const mostInRing = sql`${place('groups')}::int8 * 2 + 32`;
   const waits = isDueInGroup(tables, { queue, group: sql`k.group_key` });
   const ratePerMs = sql`l.rate_per_ms`;
   const within = startWithin(ratePerMs, place('neededMs'), place('stretch'));
@@ -119,7 +119,7 @@ export function groupsInTurn(
         for no key update skip locked
       ) as g on true
       where s.at is null or g.turn is not null
-      limit (select ${limit}::int8)
+      limit (select ${place('groups')}::int8)
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,

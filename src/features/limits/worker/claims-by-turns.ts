@@ -1,10 +1,11 @@
 import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
+import type { TableSize } from '../../../core/sql/table-size.ts';
 import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
 import { KeptPlans } from '../../../core/worker/statements/kept-plans.ts';
 import { admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
 import {
-  claimFewOfGroups,
+  claimByKeptPlan,
   claimGroupedJobs,
   FEW,
   type GroupClaimResult,
@@ -42,8 +43,8 @@ export class ClaimsByTurns implements GroupClaims {
   #leftOut: readonly string[] = [];
   /** The last claim brought jobs of so many groups that those of the next one are probably others. */
   #amongMany = false;
-  /** The last claim brought few jobs, so the next one probably will. */
-  #wereFew = true;
+  /** What the last claim brought: the next one probably brings about as much. */
+  #last = { jobs: 0, groups: 0 };
   readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
@@ -86,8 +87,9 @@ export class ClaimsByTurns implements GroupClaims {
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, kinds, groups, tries } = this.#options;
-    const few = this.#wereFew && !this.#amongMany && this.#keptPlans.size !== undefined;
-    const most = few ? Math.min(demand, FEW) : demand;
+    const { size } = this.#keptPlans;
+    const few = this.#isOfFew(size);
+    const most = few && size === 'small' ? Math.min(demand, FEW.small) : demand;
     if (tries === undefined) return await this.#next(most, few, beginning);
     const without = () => tries.setAside.ids;
     return await tries.send({
@@ -154,16 +156,23 @@ export class ClaimsByTurns implements GroupClaims {
     if (failure !== undefined && jobs.length === 0) throw failure;
     const isLarge = shares.every((limit) => limit >= MANY);
     const crowded = answers.some(({ crowded }) => crowded);
-    const helps = isLarge ? answers.every(({ usedMost }) => usedMost) : !this.#wasCrowded;
+    const helps = isLarge ? answers.every(({ usedMany }) => usedMany) : !this.#wasCrowded;
     this.#foldsFirst = crowded && (!helps || answers.some(({ repeated }) => repeated));
     this.#wasCrowded = crowded && !isLarge;
-    this.#amongMany = failure === undefined && areOfMany(jobs);
-    this.#wereFew = jobs.length < FEW;
+    this.#last = { jobs: jobs.length, groups: new Set(jobs.map(({ group }) => group)).size };
+    // The next ones are probably of others.
+    this.#amongMany = failure === undefined && jobs.length >= MANY && this.#last.groups > jobs.length / 2;
     const isBehind = left && answers.some(({ used }) => used);
     const goesOn = (more && jobs.length > 0) || metRate || isBehind;
     const sawEnd = jobs.length < demand && !more && !left && failure === undefined;
     const endMs = performance.now();
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
+  }
+
+  /** Whether the next claim is one of those whose plan is kept for tables of this size. */
+  #isOfFew(size: TableSize | undefined): boolean {
+    if (size === undefined) return false;
+    return size === 'small' ? this.#last.jobs < FEW.small : this.#last.groups < FEW.grown;
   }
 
   async #claim(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
@@ -176,7 +185,7 @@ export class ClaimsByTurns implements GroupClaims {
   async #send(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
     const { runner, groups } = this.#options;
     for (let { size } = this.#keptPlans; few && size !== undefined; { size } = this.#keptPlans) {
-      const answer = await claimFewOfGroups(runner, groups.tables, claim, size);
+      const answer = await claimByKeptPlan(runner, groups.tables, claim, size);
       if ('jobs' in answer) return answer;
       this.#keptPlans.noteOther(size, answer.hasShrunk);
     }
@@ -215,9 +224,4 @@ function halves(limit: number): readonly number[] {
 function inTheirOrder(answers: readonly GroupClaimResult[]): readonly ClaimedJob[] {
   const timeOf = ({ jobs }: GroupClaimResult) => jobs[0]?.claimedAt.getTime() ?? 0;
   return [...answers].sort((a, b) => timeOf(a) - timeOf(b)).flatMap(({ jobs }) => jobs);
-}
-
-/** Whether most of them are of a group each, so that the next ones are probably of others. */
-function areOfMany(jobs: readonly ClaimedJob[]): boolean {
-  return jobs.length >= MANY && new Set(jobs.map(({ group }) => group)).size > jobs.length / 2;
 }
