@@ -3,6 +3,7 @@ import type { Runner } from '../../src/core/sql/executor.ts';
 import type { TableSize } from '../../src/core/sql/table-size.ts';
 import type { Attempts } from '../../src/core/worker/begin/attempts.ts';
 import { Statements } from '../../src/core/worker/statements/statements.ts';
+import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
 import {
   claimByKeptPlan,
   FEW,
@@ -155,7 +156,8 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
   });
 });
 
-test('a worker claims by them while it claims few jobs, and as before where many come or a table is large', async () => {
+/** Claims as a worker makes them: each answers how many jobs it brought, and by which statements. */
+function claiming() {
   const runner = preparing();
   const seen: string[] = [];
   const claims = new ClaimsByTurns({
@@ -163,7 +165,8 @@ test('a worker claims by them while it claims few jobs, and as before where many
       prepares: true,
       execute: async (query) => {
         const text = JSON.stringify(query, (key, value) => (key === 'table' ? undefined : value));
-        const name = text.includes('seen as') ? 'claim' : 'admission';
+        const other = text.includes('free as') ? 'admission' : 'noted';
+        const name = text.includes('seen as') ? 'claim' : other;
         const size = (['small', 'grown'] as const).find((each) => text.includes(`t.${each} from table_size`));
         seen.push(size === undefined ? name : `${size} ${name}`);
         return await runner.execute(query);
@@ -179,15 +182,20 @@ test('a worker claims by them while it claims few jobs, and as before where many
   });
   const next = async () => {
     seen.length = 0;
-    const { jobs } = await claims.next(100, 0);
-    return [jobs.length, ...seen.filter((name) => !name.includes('noted'))];
+    const { jobs, goesOn } = await claims.next(100, 0);
+    return [jobs.length, ...seen.filter((name) => !name.includes('noted')), ...(goesOn ? ['goes on'] : [])];
   };
+  return next;
+}
+
+test('a worker claims by them while it claims few jobs, and as before where many come or a table is large', async () => {
+  const next = claiming();
   await next();
   expect(await next()).toEqual([0, 'small claim']);
   await addGrouped(database.client, keys(0, 3));
   expect(await next()).toEqual([3, 'small claim']);
   await addGrouped(database.client, keys(0, 40));
-  expect(await next()).toEqual([FEW.small, 'small claim']);
+  expect(await next()).toEqual([FEW.small, 'small claim', 'goes on']);
   expect(await next()).toEqual([40 - FEW.small, 'claim']);
   expect(await next()).toEqual([0, 'claim']);
   expect(await next()).toEqual([0, 'small claim']);
@@ -198,7 +206,7 @@ test('a worker claims by them while it claims few jobs, and as before where many
   await addGrouped(database.client, [...keys(0, FEW.grown - 1), ...keys(0, 4)]);
   expect(await next()).toEqual([FEW.grown + 3, 'grown claim']);
   await addGrouped(database.client, keys(0, FEW.grown + 1));
-  expect(await next()).toEqual([FEW.grown, 'grown claim']);
+  expect(await next()).toEqual([FEW.grown, 'grown claim', 'goes on']);
   // It has met as many groups as it may.
   expect(await next()).toEqual([1, 'claim']);
   expect(await next()).toEqual([0, 'grown claim']);
@@ -206,5 +214,18 @@ test('a worker claims by them while it claims few jobs, and as before where many
     insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;
   await addGrouped(database.client, keys(0, 1));
   expect(await next()).toEqual([1, 'grown claim', 'claim']);
+  expect(await next()).toEqual([0, 'claim']);
+});
+
+test('where the groups of such a claim have nothing for it, the next one looks at more', async () => {
+  await addGrouped(
+    database.client,
+    Array.from({ length: 40 }, (_, n) => ({ group: `other-${n}`, kind: 'other' })),
+  );
+  await addGrouped(database.client, keys(0, 1));
+  await admitGroups(database.db, tables, 'q');
+  const next = claiming();
+  expect(await next()).toEqual([0, 'small claim', 'goes on']);
+  expect(await next()).toEqual([1, 'claim', 'goes on']);
   expect(await next()).toEqual([0, 'claim']);
 });

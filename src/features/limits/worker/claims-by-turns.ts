@@ -45,6 +45,8 @@ export class ClaimsByTurns implements GroupClaims {
   #amongMany = false;
   /** What the last claim brought: the next one probably brings about as much. */
   #last = { jobs: 0, groups: 0 };
+  /** It has left groups although it brought fewer jobs than it asked for: there may be many. */
+  #passedOver = false;
   readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
@@ -160,10 +162,12 @@ export class ClaimsByTurns implements GroupClaims {
     this.#foldsFirst = crowded && (!helps || answers.some(({ repeated }) => repeated));
     this.#wasCrowded = crowded && !isLarge;
     this.#last = { jobs: jobs.length, groups: new Set(jobs.map(({ group }) => group)).size };
+    this.#passedOver = more && jobs.length < demand;
     // The next ones are probably of others.
     this.#amongMany = failure === undefined && jobs.length >= MANY && this.#last.groups > jobs.length / 2;
     const isBehind = left && answers.some(({ used }) => used);
-    const goesOn = (more && jobs.length > 0) || metRate || isBehind;
+    // One of few groups may have met only those of which it could take nothing.
+    const goesOn = (more && (jobs.length > 0 || few)) || metRate || isBehind;
     const sawEnd = jobs.length < demand && !more && !left && failure === undefined;
     const endMs = performance.now();
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
@@ -171,7 +175,7 @@ export class ClaimsByTurns implements GroupClaims {
 
   /** Whether the next claim is one of those whose plan is kept for tables of this size. */
   #isOfFew(size: TableSize | undefined): boolean {
-    if (size === undefined) return false;
+    if (size === undefined || this.#passedOver) return false;
     return size === 'small' ? this.#last.jobs < FEW.small : this.#last.groups < FEW.grown;
   }
 
