@@ -123,11 +123,10 @@ CREATE TABLE "queue_limits" (
 --> statement-breakpoint
 CREATE TABLE "queue_notes" (
 	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "queue_notes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"admitted" boolean DEFAULT false NOT NULL,
 	"due_at" timestamp with time zone NOT NULL,
 	"queue" text NOT NULL,
 	"group_keys" text[] NOT NULL,
-	CONSTRAINT "queue_notes_pkey" PRIMARY KEY("queue","admitted","due_at","id")
+	CONSTRAINT "queue_notes_pkey" PRIMARY KEY("queue","due_at","id")
 );
 --> statement-breakpoint
 CREATE TABLE "queue_schedules" (
