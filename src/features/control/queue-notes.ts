@@ -28,8 +28,8 @@ export type NotesTable<
  * `queue_notes`: from when on claims should look at some groups, because a job is due or a slot is free. A
  * transaction that enqueues a job, or ends a hold that others may wait for, only inserts here. It waits
  * for no other transaction, and no other transaction waits for it, even if it stays open for minutes.
- * Claims use the notes and delete them, usually within milliseconds. A note is only a
- * hint: limits are never exceeded, whatever the notes say.
+ * Claims use the notes and delete them, usually within milliseconds. A note is only a hint: limits are
+ * never exceeded, whatever the notes say.
  */
 export function defineNotesTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

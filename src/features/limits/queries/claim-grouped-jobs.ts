@@ -252,8 +252,8 @@ function sizesOf({ queueJobs, ...tables }: GroupTables, size: TableSize): SQL {
 }
 
 /**
- * A note is used up by a claim that goes on from each of its groups, and where nothing is due in one: a job
- * that is due later, or committed later, has a note of its own. Of others what is left stays noted.
+ * A group of a note is done with where this claim has changed its row or made it, and where nothing is due: a
+ * job that is due later, or committed later, has a note of its own. The other groups stay noted.
  */
 function heedNotes({ queueNotes }: GroupTables, queue: Value<string>): SQL {
   return sql`,

@@ -45,7 +45,7 @@ export class ClaimsByTurns implements GroupClaims {
   #amongMany = false;
   /** What the last claim brought: the next one probably brings about as much. */
   #last = { jobs: 0, groups: 0 };
-  /** It has left groups although it brought fewer jobs than it asked for: there may be many. */
+  /** The last claim left groups, though it brought fewer jobs than it asked for: there may be many. */
   #passedOver = false;
   readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
@@ -60,10 +60,7 @@ export class ClaimsByTurns implements GroupClaims {
 
   constructor(options: ClaimsByTurnsOptions) {
     this.#options = options;
-    this.#keptPlans = new KeptPlans({
-      runner: options.runner,
-      tables: options.groups.tables,
-    });
+    this.#keptPlans = new KeptPlans({ runner: options.runner, tables: options.groups.tables });
     this.#starts = new GroupStarts(options.groups.rate !== undefined);
   }
 
