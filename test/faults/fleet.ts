@@ -67,7 +67,7 @@ export class Fleet {
     await until(
       () => {
         worker.checkRunning();
-        return worker.entries().some(({ event }) => event === 'started');
+        return worker.hasStarted;
       },
       { timeoutMs: 60_000 },
     );
@@ -168,16 +168,38 @@ export class FleetWorker {
     readonly log: RunLogReader,
   ) {}
 
-  /** The id under which its worker is registered. */
-  get workerId(): number {
-    return Number(this.entries().find(({ event }) => event === 'started')?.detail);
+  /** Whether it claims. It may have written down before that it listens. */
+  get hasStarted(): boolean {
+    return this.#start !== undefined;
   }
 
-  /** How far its clock was ahead of this process's, give or take how long it has taken to be read. */
+  /**
+   * The id under which its worker is registered.
+   *
+   * @throws when it has not started
+   */
+  get workerId(): number {
+    return Number(this.#started.detail);
+  }
+
+  /**
+   * How far its clock was ahead of this process's, give or take how long it has taken to be read.
+   *
+   * @throws when it has not started
+   */
   clockAheadMs(): number {
-    const { atMs, clockMs } = this.entries().find(({ event }) => event === 'started') ?? {};
-    if (atMs === undefined || clockMs === undefined) throw new Error(`${this.name} has not started`);
+    const { atMs, clockMs } = this.#started;
+    if (clockMs === undefined) throw new Error(`${this.name} has started without its time`);
     return clockMs - (Date.now() - (monotonicMs() - atMs));
+  }
+
+  get #start(): ProcessEntry | undefined {
+    return this.entries().find(({ event }) => event === 'started');
+  }
+
+  get #started(): ProcessEntry {
+    if (this.#start === undefined) throw new Error(`${this.name} has not started`);
+    return this.#start;
   }
 
   get running(): boolean {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { violations } from './invariants.ts';
 import { Load } from './load.ts';
-import { printTimes, recoveryTimes, startRespiteIsOver } from './recovery.ts';
+import { declaredGone, printTimes, recoveryTimes, startRespiteIsOver } from './recovery.ts';
 import { size } from './size.ts';
 import { useStage } from './stage.ts';
 
@@ -30,6 +30,7 @@ test(`SIGKILL of one of four workers, ${KILLS} times: its jobs begin elsewhere w
     const replacement = fleet.start({ driver: kills % 4 === 0 ? 'postgres.js' : 'node-postgres' });
     times.push(...(await recoveryTimes(ledger, fleet, victim, held, killedAtMs)));
     await replacement;
+    await declaredGone(ledger, victim);
     // One that was idle had nothing to recover.
     if (held.length > 0) kills++;
   }
@@ -63,13 +64,11 @@ test(`SIGKILL of workers in their first second, ${YOUNG_KILLS} times: their jobs
     }
     const killedAtMs = await victim.kill();
     // One that had not started has claimed nothing.
-    const held = victim.entries().length === 0 ? [] : await ledger.heldBy(victim.workerId);
-    if (held.length === 0) {
-      idle++;
-      continue;
-    }
+    const held = victim.hasStarted ? await ledger.heldBy(victim.workerId) : [];
     times.push(...(await recoveryTimes(ledger, fleet, victim, held, killedAtMs)));
-    kills++;
+    await declaredGone(ledger, victim);
+    if (held.length > 0) kills++;
+    else idle++;
   }
   await load.end();
   await ledger.settled();
@@ -102,9 +101,7 @@ test(`SIGKILL of workers whose session is being replaced, ${REPLACED_KILLS} time
     const killedAtMs = await victim.kill();
     const held = await ledger.heldBy(victim.workerId);
     times.push(...(await recoveryTimes(ledger, fleet, victim, held, killedAtMs)));
-    // When most of the workers are dead at once, that is believed later.
-    const isKnown = 'select not exists (select from queue_workers where id = $1)';
-    await until(async () => await ledger.value(isKnown, [victim.workerId]), { timeoutMs: 60_000 });
+    await declaredGone(ledger, victim);
     if (held.length > 0) kills++;
   }
   await load.end();

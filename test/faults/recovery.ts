@@ -56,6 +56,15 @@ export async function recoveries(
 }
 
 /**
+ * Waits until a dead worker is declared gone, whatever it held. A test that kills the next one before that may
+ * have most of the workers dead at once, which is believed later.
+ */
+export async function declaredGone(ledger: Ledger, { name }: FleetWorker): Promise<void> {
+  const isGone = 'select not exists (select from queue_workers where name = $1)';
+  await until(async () => await ledger.value(isGone, [name]), { timeoutMs: 60_000 });
+}
+
+/**
  * After how many milliseconds each of the workers has begun a job again.
  *
  * @throws when that takes two minutes: what each of them has said last
