@@ -141,9 +141,24 @@ export class Beginnings {
   /** Whether there is something to record now, when `soon` of those that wait will be called soon. */
   isDue(waiting: readonly Attempt[], soon: number): boolean {
     if (this.#unrecorded === 0 || this.#isRecording || this.#standsApart) return false;
-    // Refilled when half empty, so that a statement is worth its round trip.
-    const ahead = this.#ahead(soon);
-    return this.#recorded <= ahead / 2 || recordedAmong(waiting, ahead) <= ahead / 2;
+    // Refilled when half empty, so that a statement is worth its round trip. What is recorded behind one that
+    // is not keeps no slot busy.
+    const half = this.#ahead(soon) / 2;
+    for (let at = 0; at <= half; at++) {
+      const attempt = waiting[at];
+      if (attempt === undefined) return false;
+      if (!attempt.mayBegin) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Whether it is recorded only when all that is recorded has been called. A job that follows another of its
+   * group comes before those that have begun with a later claim, and they would wait for each other.
+   */
+  isAfterRecorded(attempt: Attempt): boolean {
+    if (attempt.recording !== 'claimed' || this.#recorded === 0) return false;
+    return this.#standsApart || this.#recorded >= this.#mostWith(attempt);
   }
 
   /**
@@ -185,17 +200,22 @@ export class Beginnings {
     for (let at = 0; at < ahead && group.length < this.#maxGroup; at++) {
       const attempt = waiting[at];
       if (attempt === undefined) break;
-      const survivors = this.#survivors.get(attempt.job.kind);
       if (attempt.recording === 'claimed') {
-        const most = Math.min(this.#most, survivors === undefined ? 1 : mostTogether(attempt.job, survivors));
+        const most = Math.min(this.#most, this.#mostWith(attempt));
         if (this.#recorded + group.length >= most) break;
         this.#most = most;
         group.push(attempt);
       }
       // It may kill the worker: those behind it are recorded only when it has been called.
-      if (survivors === undefined) break;
+      if (!this.isProven(attempt.job.kind)) break;
     }
     return group;
+  }
+
+  /** How many may be recorded together with this one. */
+  #mostWith({ job }: Attempt): number {
+    const survivors = this.#survivors.get(job.kind);
+    return survivors === undefined ? 1 : mostTogether(job, survivors);
   }
 
   async #write(group: readonly Attempt[], isHurried: boolean): Promise<RecordResult> {
@@ -246,11 +266,4 @@ export class Beginnings {
     this.#recorded++;
     this.#unrecorded--;
   }
-}
-
-/** How many of the first ones are recorded. What is recorded behind them keeps none of them waiting. */
-function recordedAmong(waiting: readonly Attempt[], first: number): number {
-  let recorded = 0;
-  for (let at = 0; at < first; at++) if (waiting[at]?.recording === 'recorded') recorded++;
-  return recorded;
 }

@@ -67,11 +67,16 @@ export class Waiting {
     return sinceMs;
   }
 
-  /** The first that has a slot of its limits. */
+  /** The first that has a slot of its limits, of those that are recorded where they must be called first. */
   get first(): Attempt | undefined {
+    const first = this.#firstOf(this.#ahead);
+    if (first === undefined || !this.#options.beginnings.isAfterRecorded(first)) return first;
+    return this.#firstOf(this.#ahead.filter(({ recording }) => recording === 'recorded'));
+  }
+
+  #firstOf(waiting: readonly Attempt[]): Attempt | undefined {
     const { gate } = this.#options;
-    if (gate === undefined) return this.#ahead[0];
-    return gate.next(this.#ahead);
+    return gate === undefined ? waiting[0] : gate.next(waiting);
   }
 
   /** Takes out the {@link first}, whose handler is called now; false where it may not be any more. */
