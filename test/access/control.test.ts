@@ -16,6 +16,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { expectDenied } from './denied.ts';
@@ -38,8 +39,16 @@ const hourly = (name: string) =>
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`
-    truncate queue_schedules, queue_limits, queue_usage, queue_groups, queue_holds, queue_notes, queue_keys`;
+  await emptyTables(
+    database.client,
+    'queue_schedules',
+    'queue_limits',
+    'queue_usage',
+    'queue_groups',
+    'queue_holds',
+    'queue_notes',
+    'queue_keys',
+  );
 });
 
 type Part = (db: Connection['db']) => Promise<unknown>;

@@ -13,6 +13,7 @@ import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { expectDenied } from './denied.ts';
@@ -37,7 +38,14 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_limits, queue_groups, queue_holds, queue_notes, queue_keys`;
+  await emptyTables(
+    database.client,
+    'queue_limits',
+    'queue_groups',
+    'queue_holds',
+    'queue_notes',
+    'queue_keys',
+  );
 });
 
 type Tx = TransactionOf<Connection['db']>;

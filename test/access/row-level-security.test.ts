@@ -14,6 +14,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { expectDenied } from './denied.ts';
@@ -172,7 +173,7 @@ describe('what the second of two tenants with one key meets', () => {
     expect(await payloadsOf('b')).toEqual([]);
     expect(await payloadsOf('a')).toEqual(['']);
   });
-  beforeEach(() => database.client`truncate queue_keys`);
+  beforeEach(() => emptyTables(database.client, 'queue_keys'));
 });
 
 test('a worker serves all tenants, and each sees its own results', async () => {

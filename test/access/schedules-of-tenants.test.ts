@@ -12,6 +12,7 @@ import {
 import { queueSchedules } from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { expectDenied } from './denied.ts';
@@ -28,7 +29,7 @@ beforeAll(async () => {
   await roles.run('grant select, insert, update on queue_schedules to app_web');
 });
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_schedules');
 });
 
 type Tx = TransactionOf<Connection['db']>;

@@ -6,6 +6,7 @@ import { createDashboard, toNode } from 'drizzle-queue/dashboard';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -14,7 +15,7 @@ const servers: Server[] = [];
 
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_pauses`;
+  await emptyTables(database.client, 'queue_pauses');
 });
 afterEach(() => {
   for (const server of servers.splice(0)) {

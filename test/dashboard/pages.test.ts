@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { another, formsOf, get, page, post, textOf } from './support/visits.ts';
@@ -31,7 +32,7 @@ function dashboardFor(authorization: Authorization = 'write', options: Partial<L
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_schedules, queue_pauses, queue_workers`;
+  await emptyTables(database.client, 'queue_schedules', 'queue_pauses', 'queue_workers');
 });
 
 const PAGES = ['', '/jobs', '/errors', '/queues', '/schedules', '/limits', '/workers', '/database'];
@@ -591,7 +592,7 @@ describe('figures', () => {
 
     beforeAll(() => addMetricsTable(database));
     beforeEach(async () => {
-      await database.client`truncate queue_metrics`;
+      await emptyTables(database.client, 'queue_metrics');
     });
     afterAll(async () => {
       await database.client`drop table queue_metrics`;

@@ -7,6 +7,7 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, formsOf, get, page, post, textOf } from './support/visits.ts';
 
@@ -36,8 +37,18 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate own_jobs, own_results, own_workers, own_schedules, own_limits, own_groups, own_holds,
-    own_keys, own_notes`;
+  await emptyTables(
+    database.client,
+    'own_jobs',
+    'own_results',
+    'own_workers',
+    'own_schedules',
+    'own_limits',
+    'own_groups',
+    'own_holds',
+    'own_keys',
+    'own_notes',
+  );
   done.length = 0;
 });
 

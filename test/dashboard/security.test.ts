@@ -13,6 +13,7 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, formsOf, get, ORIGIN, page, post, textOf } from './support/visits.ts';
 
@@ -39,7 +40,7 @@ function dashboardFor(
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_schedules, queue_pauses`;
+  await emptyTables(database.client, 'queue_schedules', 'queue_pauses');
   done.length = 0;
 });
 

@@ -14,6 +14,7 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, get, page, textOf } from './support/visits.ts';
 
@@ -27,7 +28,7 @@ const reminder = defineSignal('reminder');
 beforeAll(() => addWorkflowTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_steps, queue_mailboxes`;
+  await emptyTables(database.client, 'queue_steps', 'queue_mailboxes');
 });
 
 function dashboardFor(

@@ -9,6 +9,7 @@ import { Looks, within } from '../../src/entries/dashboard/looks.ts';
 import { Searches } from '../../src/entries/dashboard/searches.ts';
 import { addJob } from '../queries/support/jobs.ts';
 import { addControlTables, addWorkflowTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, get, page, textOf } from './support/visits.ts';
 
@@ -192,7 +193,7 @@ describe('searches', () => {
   });
 
   test('of equal words in another scope are another search', async () => {
-    await database.client`truncate queue_jobs`;
+    await emptyTables(database.client, 'queue_jobs');
     await addJob(database.client, { queue: 'mine' });
     await addJob(database.client, { queue: 'theirs' });
     const dashboard = createDashboard({

@@ -14,6 +14,7 @@ import { registerWorker } from '../../src/core/queries/presence/register-worker.
 import { takeLease } from '../../src/features/limits/queries/take-lease.ts';
 import { limitTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { nextEvent } from '../worker/next-event.ts';
 
@@ -34,7 +35,7 @@ const { limits } = queue;
 
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_workers, queue_limits, queue_usage`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_workers', 'queue_limits', 'queue_usage');
 });
 
 test('a rate in fractions of a millisecond is one in whole ones, and jobs start', async () => {
@@ -124,7 +125,7 @@ describe('set', () => {
       slots: 7,
     });
     expect(await limits.set(database.db, { queue: 'exports' }, null)).toMatchObject({ slots: 7 });
-    await database.client`truncate queue_workers`;
+    await emptyTables(database.client, 'queue_workers');
     expect(await limits.set(database.db, { queue: 'exports' }, null)).toMatchObject({ slots: 0 });
   });
 

@@ -11,6 +11,7 @@ import {
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -28,7 +29,7 @@ const long = defineJob('long', { payload: unvalidated<null>(), queue: 'long' });
 
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_usage`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_usage');
 });
 
 /** Starts three workers of a queue with two slots, of which each also serves another queue. */

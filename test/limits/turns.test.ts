@@ -8,6 +8,7 @@ import { takeLease } from '../../src/features/limits/queries/take-lease.ts';
 import { successorsIn } from '../../src/features/limits/worker/successors.ts';
 import { clearTables, limitTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -18,7 +19,7 @@ const few = defineJob('few', { payload: unvalidated<null>(), queue: 'few' });
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_usage`;
+  await emptyTables(database.client, 'queue_usage');
 });
 
 test('where there are more workers than slots, each that has had its turn tells the next one of its slot', async () => {

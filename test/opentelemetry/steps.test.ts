@@ -15,6 +15,7 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { parentIdOf, useTracing } from './sdk.ts';
 
@@ -36,7 +37,7 @@ const approval = defineSignal('approval', unvalidated<{ readonly by: string }>()
 beforeAll(() => addWorkflowTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_steps, queue_mailboxes`;
+  await emptyTables(database.client, 'queue_steps', 'queue_mailboxes');
 });
 
 type Run = Parameters<typeof handle<typeof fulfil>>[1];

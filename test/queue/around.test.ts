@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import { type Around, createQueue, defineJob, type JobToEnqueue, unvalidated } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -13,7 +14,7 @@ const remind = defineJob('remind', {
 });
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results');
 });
 
 type Enqueue = NonNullable<Around['enqueue']>;

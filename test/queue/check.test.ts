@@ -22,6 +22,7 @@ import { addJob, tables } from '../queries/support/jobs.ts';
 import { AS_ON_CITUS, ONE_SHARD_AFTER_THE_OTHER } from '../support/citus.ts';
 import { addControlTables, controlStatements, workflowsStatements } from '../support/control-tables.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -343,7 +344,7 @@ describe('indexes and constraints', () => {
     } finally {
       await database.client`drop index if exists queue_jobs_unique_key_idx`;
       await database.client`alter index valid_idx rename to queue_jobs_unique_key_idx`;
-      await database.client`truncate queue_jobs`;
+      await emptyTables(database.client, 'queue_jobs');
     }
   });
 });

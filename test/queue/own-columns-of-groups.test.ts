@@ -16,6 +16,7 @@ import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const tables = createQueueTables({
@@ -45,8 +46,16 @@ beforeAll(async () => {
     );
 });
 beforeEach(async () => {
-  await database.client`
-    truncate queue_jobs, queue_results, queue_groups, queue_notes, queue_holds, queue_keys, queue_usage`;
+  await emptyTables(
+    database.client,
+    'queue_jobs',
+    'queue_results',
+    'queue_groups',
+    'queue_notes',
+    'queue_holds',
+    'queue_keys',
+    'queue_usage',
+  );
 });
 
 type Context<TJob extends typeof ordered | typeof shared | typeof few> = HandlerContext<

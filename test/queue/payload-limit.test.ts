@@ -8,6 +8,7 @@ import {
   unvalidated,
 } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { nextEvent } from '../worker/next-event.ts';
 import { untouched } from './support/executors.ts';
@@ -132,7 +133,7 @@ test('an output may be larger: the work is done, and the job is not lost for it'
   const small = createQueue({ maxPayloadBytes: 100 });
   const output = textOf(2 * MEGABYTE);
   const work = defineJob('work');
-  await database.client`truncate queue_jobs`;
+  await emptyTables(database.client, 'queue_jobs');
   const { id } = await small.enqueue(database.db, work);
   const worker = createWorker(database.db, { queue: small, handlers: [handle(work, () => output)] });
   const completed = nextEvent(worker, 'completed');

@@ -15,6 +15,7 @@ import { createControlTables, queueSchedules } from 'drizzle-queue/schema/contro
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { nextEvent } from '../worker/next-event.ts';
 
@@ -33,7 +34,7 @@ const nightly = defineSchedule('nightly', {
 
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_schedules');
 });
 
 test('check finds a schedule whose kind no worker handles, once there is a worker', async () => {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { citusCluster, citusMigration } from './citus.ts';
+import { emptyTables } from './empty-tables.ts';
 import type { Connection } from './test-database.ts';
 
 /** The statements that create the tables of `drizzle-queue/schema/control`, as an app's own migration does. */
@@ -46,5 +47,12 @@ export async function addWorkflowTables({ client }: Pick<Connection, 'client'>):
 
 /** Empties the tables of `drizzle-queue/schema/workflows`. */
 export async function clearWorkflowTables({ client }: Pick<Connection, 'client'>): Promise<void> {
-  await client`truncate queue_steps, queue_mailboxes, queue_batches, queue_waits, queue_tallies`;
+  await emptyTables(
+    client,
+    'queue_steps',
+    'queue_mailboxes',
+    'queue_batches',
+    'queue_waits',
+    'queue_tallies',
+  );
 }

@@ -11,14 +11,23 @@ import { queueJobs } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 20 });
 beforeAll(() => addControlTables(database));
 beforeEach(async () => {
-  await database.client`
-    truncate queue_jobs, queue_results, queue_workers, queue_groups, queue_notes, queue_holds, queue_limits`;
+  await emptyTables(
+    database.client,
+    'queue_jobs',
+    'queue_results',
+    'queue_workers',
+    'queue_groups',
+    'queue_notes',
+    'queue_holds',
+    'queue_limits',
+  );
 });
 
 type Limits = Parameters<typeof limitsIn>[1][string];

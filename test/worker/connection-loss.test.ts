@@ -5,6 +5,7 @@ import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { waitingFor } from '../queries/support/locks.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -14,7 +15,7 @@ const queue = createQueue();
 const work = defineJob('work');
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 /** Breaks the connections of everybody who waits for the lock that this takes on the jobs, in the middle of their statements. */

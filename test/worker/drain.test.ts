@@ -2,6 +2,7 @@ import { createQueue, defineJob, drain, fixedBackoff, handle, snooze, unvalidate
 import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -11,7 +12,7 @@ const work = defineJob('work', { payload: unvalidated<string>(), backoff: fixedB
 const LOCKED = 3_000;
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 describe('drain', () => {

@@ -7,6 +7,7 @@ import { createTestDatabase } from 'drizzle-queue/testing';
 import pg from 'pg';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -15,7 +16,7 @@ const queue = createQueue();
 const mail = defineJob('mail');
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 const drivers = {

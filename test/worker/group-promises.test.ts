@@ -14,6 +14,7 @@ import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { readPages } from '../docs/pages.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -21,8 +22,17 @@ const database = useTestDatabase({ max: 10 });
 beforeAll(() => addControlTables(database));
 // Not after each: the workers of a test stop later, and one that claims would wait for a TRUNCATE, and it for them.
 beforeEach(async () => {
-  await database.client`
-    truncate queue_jobs, queue_results, queue_workers, queue_groups, queue_notes, queue_holds, queue_limits, queue_usage`;
+  await emptyTables(
+    database.client,
+    'queue_jobs',
+    'queue_results',
+    'queue_workers',
+    'queue_groups',
+    'queue_notes',
+    'queue_holds',
+    'queue_limits',
+    'queue_usage',
+  );
 });
 
 type Limits = Parameters<typeof limitsIn>[1][string];

@@ -4,6 +4,7 @@ import { createQueue, defineJob, fixedBackoff, handle, runNext, snooze, unvalida
 import { queueJobs, queueResults } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -22,7 +23,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await database.client`truncate effects, queue_jobs, queue_results`;
+  await emptyTables(database.client, 'effects', 'queue_jobs', 'queue_results');
 });
 
 const written = async () => (await database.db.select().from(effects)).map(({ n }) => n);

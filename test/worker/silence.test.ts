@@ -6,6 +6,7 @@ import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
 import pg from 'pg';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { startWorkerProcess } from './worker-process.ts';
@@ -57,7 +58,7 @@ function textOf(query: unknown): string {
 }
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 /** Starts a worker and stops it after so many milliseconds; answers what was heard of it once its stop had resolved. */

@@ -5,6 +5,7 @@ import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { citusCluster } from '../support/citus.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -15,7 +16,7 @@ const queue = createQueue();
 const sleep = defineJob('sleep');
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 /** A statement with this text waits for a lock. */

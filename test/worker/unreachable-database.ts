@@ -5,6 +5,7 @@ import pg from 'pg';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { TcpProxy } from '../faults/tcp-proxy.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { type UsedTestDatabase, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -49,7 +50,7 @@ async function tookMs(promise: Promise<unknown>): Promise<number> {
 export function unreachableDatabase(driver: Driver): void {
   database = useTestDatabase();
   beforeEach(async () => {
-    await database.client`truncate queue_jobs, queue_results, queue_workers`;
+    await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
   });
 
   describe(`${driver}: when the database does not answer`, () => {

@@ -13,6 +13,7 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -49,7 +50,7 @@ const handlers = [
 beforeAll(() => addWorkflowTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_steps, queue_mailboxes`;
+  await emptyTables(database.client, 'queue_steps', 'queue_mailboxes');
   seen.length = 0;
   after = () => undefined;
 });

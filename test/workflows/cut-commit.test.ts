@@ -15,6 +15,7 @@ import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from '
 import { TcpProxy } from '../faults/tcp-proxy.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -29,7 +30,7 @@ beforeAll(async () => {
   await database.client`create table effects (call int not null)`;
 });
 beforeEach(async () => {
-  await database.client`truncate effects`;
+  await emptyTables(database.client, 'effects');
   proxy = await TcpProxy.start(Number(new URL(database.url).port));
 });
 afterEach(() => proxy.close());

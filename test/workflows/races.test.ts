@@ -14,6 +14,7 @@ import { recordOneStep } from '../../src/features/workflows/queries/record-one-s
 import { sendSignal } from '../../src/features/workflows/queries/send-signal.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { blocked as blockedIn, whileOpen as openFor, type Tx } from './fixtures/open-transactions.ts';
 
@@ -281,7 +282,7 @@ describe('two that count', () => {
       return row?.n;
     };
     expect(await ended()).toBe(2);
-    await database.client`truncate queue_tallies`;
+    await emptyTables(database.client, 'queue_tallies');
     for (const members of counts)
       await database.client`insert into queue_tallies (batch_id, ended) values (1, ${members?.missing ?? 0})`;
     expect(await ended()).toBe(4);
@@ -328,7 +329,7 @@ describe('ends of members of two batches in two transactions, in two orders', ()
 
 describe('members that are added while the cancel of their flow is counted', () => {
   beforeEach(async () => {
-    await database.client`truncate queue_waits`;
+    await emptyTables(database.client, 'queue_waits');
     await database.client`insert into queue_tallies (batch_id, cancel_reason) values (1, 'no longer wanted')`;
   });
   const reasons = async () => await database.client`select cancel_reason from queue_tallies`;

@@ -26,6 +26,7 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
 import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -50,7 +51,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await clearTables(database.client);
   await clearWorkflowTables(database);
-  await database.client`truncate effects`;
+  await emptyTables(database.client, 'effects');
 });
 
 type Run = Parameters<typeof handle<typeof work>>[1];

@@ -4,6 +4,7 @@ import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { tables } from '../../queries/support/jobs.ts';
 import { addMetricsTable } from '../../support/control-tables.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -16,7 +17,14 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses, queue_metrics`;
+  await emptyTables(
+    database.client,
+    'queue_jobs',
+    'queue_results',
+    'queue_workers',
+    'queue_pauses',
+    'queue_metrics',
+  );
 });
 
 /** Each has figures of its own: those of another may be older. */

@@ -5,6 +5,7 @@ import { createDashboard } from 'drizzle-queue/dashboard';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { page, textOf } from '../../dashboard/support/visits.ts';
 import { addJobs, clearTables } from '../../queries/support/jobs.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -40,7 +41,7 @@ async function dueTile(db: typeof database.db): Promise<string> {
 describe('where the jobs cannot be counted in time', () => {
   beforeEach(async () => {
     await clearTables(database.client);
-    await database.client`truncate queue_workers`;
+    await emptyTables(database.client, 'queue_workers');
     await database.client`
       insert into queue_workers (name, queues, kinds) values ('w', '["mail", "empty", "grouped"]', '["k"]')`;
     await addJobs(database.client, [
@@ -102,7 +103,7 @@ describe('while the tables of workers, pauses and results are locked', () => {
 
   beforeEach(async () => {
     await clearTables(database.client);
-    await database.client`truncate queue_workers, queue_pauses`;
+    await emptyTables(database.client, 'queue_workers', 'queue_pauses');
     await database.client`
       insert into queue_workers (name, queues, kinds) values ('w', '["mail", "empty"]', '["k"]')`;
     await queue.pause(database.db, 'slow');

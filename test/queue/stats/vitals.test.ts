@@ -3,6 +3,7 @@ import { createQueue, defineJob, unvalidated, type Vital, type VitalCode } from 
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { addMetricsTable } from '../../support/control-tables.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -13,7 +14,14 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses, queue_metrics`;
+  await emptyTables(
+    database.client,
+    'queue_jobs',
+    'queue_results',
+    'queue_workers',
+    'queue_pauses',
+    'queue_metrics',
+  );
 });
 
 /** What is not ok, by code; the server's own state is another's business. */

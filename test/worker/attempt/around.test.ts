@@ -12,6 +12,7 @@ import {
   unvalidated,
 } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -24,7 +25,7 @@ const work = defineJob('work', {
 });
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 type Run = NonNullable<Around['run']>;

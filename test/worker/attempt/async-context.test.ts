@@ -13,6 +13,7 @@ import {
 } from 'drizzle-queue';
 import { drainIn, inTransaction } from 'drizzle-queue/testing';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -22,7 +23,7 @@ const work = defineJob('work', { payload: unvalidated<string>(), maxAttempts: 1 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 /** What each call has found, and then left behind. */

@@ -19,6 +19,7 @@ import { queueJobs } from 'drizzle-queue/schema';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -41,7 +42,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await database.client`truncate rows, queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'rows', 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 afterEach(() => atFaultPoints());

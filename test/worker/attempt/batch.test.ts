@@ -21,6 +21,7 @@ import {
 } from 'drizzle-queue';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -40,7 +41,7 @@ const score = defineJob('score', {
 const plain = defineJob('plain');
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses');
 });
 
 const entries = (count: number) => Array.from({ length: count }, (_, n) => ({ payload: { n } }));

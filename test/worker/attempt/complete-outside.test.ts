@@ -14,6 +14,7 @@ import {
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { clearTables } from '../../queries/support/jobs.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -33,7 +34,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate effects`;
+  await emptyTables(database.client, 'effects');
 });
 afterAll(() => app?.end({ timeout: 1 }));
 

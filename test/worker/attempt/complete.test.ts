@@ -15,6 +15,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { z } from 'zod';
 import { sqlStateOf } from '../../../src/core/sql/executor.ts';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await database.client`truncate receipts, queue_jobs, queue_results`;
+  await emptyTables(database.client, 'receipts', 'queue_jobs', 'queue_results');
 });
 
 const written = async () => (await database.db.select().from(receipts)).map(({ orderId }) => orderId);

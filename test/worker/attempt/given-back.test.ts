@@ -1,6 +1,7 @@
 import { createQueue, createWorker, defineJob, drain, handle, type WorkerEvents } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { beforeEach, expect, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -10,7 +11,7 @@ const quick = defineJob('quick');
 const slow = defineJob('slow', { priority: 9 });
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 /** A worker that has learned to claim ahead, runs one slow job in its only slot, and holds more that wait behind it. */

@@ -9,6 +9,7 @@ import {
   type Worker,
 } from 'drizzle-queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -18,7 +19,7 @@ const queue = createQueue();
 
 let worker: Worker | undefined;
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results');
 });
 afterEach(async () => {
   await worker?.stop();

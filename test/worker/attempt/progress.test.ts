@@ -2,6 +2,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, createWorker, defineJob, type HandlerContext, handle, runNext } from 'drizzle-queue';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -12,7 +13,7 @@ const work = defineJob('work');
 type Job = HandlerContext<typeof work>['job'];
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses');
 });
 
 /** A worker with so many running jobs, which end when they are told; and the statements that write progress. */

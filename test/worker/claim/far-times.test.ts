@@ -3,6 +3,7 @@ import { createQueue, createWorker, defineJob, handle, runNext } from 'drizzle-q
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { addMetricsTable } from '../../support/control-tables.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -13,7 +14,7 @@ const handlers = [handle(ancient, () => {})];
 
 beforeAll(() => addMetricsTable(database));
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_metrics`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_metrics');
 });
 
 /** As many jobs as several claims take, which an expression of the app's has made due then. */

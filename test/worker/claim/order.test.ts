@@ -1,6 +1,7 @@
 import { createQueue, createWorker, defineJob, drain, handle, unvalidated } from 'drizzle-queue';
 import { queueResults } from 'drizzle-queue/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -37,7 +38,7 @@ describe.each([
   ['a worker that runs on', byWorker],
 ])('%s', (_, runAll) => {
   test('one worker with a concurrency of 1 starts due jobs by priority, run_at, id', async () => {
-    await database.client`truncate queue_jobs, queue_results`;
+    await emptyTables(database.client, 'queue_jobs', 'queue_results');
     const now = Date.now();
     const entries = Array.from({ length: 500 }, (_, n) => ({
       payload: n,

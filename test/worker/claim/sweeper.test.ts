@@ -3,6 +3,7 @@ import { createQueue, createWorker, defineJob, drain, handle, unvalidated, type 
 import { queueResults } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -14,7 +15,7 @@ const work = defineJob('work', { payload: unvalidated<number>() });
 const DAY_MS = 24 * 3_600_000;
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 /** Due jobs of a kind that nobody serves, older than all others. */

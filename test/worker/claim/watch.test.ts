@@ -12,6 +12,7 @@ import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Condition } from '../../../src/core/time/condition.ts';
 import { HotPolling } from '../../../src/core/worker/claim/hot-polling.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -20,7 +21,7 @@ const database = useTestDatabase({ max: 4 });
 const queue = createQueue();
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 /** A worker that serves so many idle queues, and the statements that it sends. */

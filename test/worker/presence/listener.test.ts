@@ -21,6 +21,7 @@ import { Listener } from '../../../src/core/worker/presence/listener.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { migrateDatabase } from '../../support/databases.ts';
 import { startPostgres } from '../../support/embedded-postgres.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -32,7 +33,7 @@ const work = defineJob('work');
 const SELDOM = 60_000;
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 async function enqueueAndNotify(): Promise<void> {

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { type UsedTestDatabase, useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -16,7 +17,7 @@ export function useSettledDatabase(): UsedTestDatabase {
     });
   });
   beforeEach(async () => {
-    await database.client`truncate queue_jobs, queue_results, queue_workers`;
+    await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
   });
   return database;
 }

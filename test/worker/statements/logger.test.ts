@@ -6,6 +6,7 @@ import { createQueue, createWorker, type Database, defineJob, handle } from 'dri
 import pg from 'pg';
 import postgres from 'postgres';
 import { beforeEach, expect, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { openPglite } from '../../support/pglite.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { nextEvent } from '../next-event.ts';
@@ -15,7 +16,7 @@ const queue = createQueue();
 const greet = defineJob('greet');
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
 interface Logger {

@@ -20,6 +20,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { requestCancel } from '../../../src/core/queries/operate/request-cancel.ts';
 import { removeWorker } from '../../../src/core/queries/presence/remove-worker.ts';
 import { tables } from '../../queries/support/jobs.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -31,7 +32,7 @@ const work = defineJob('work', { maxAttempts: 3, backoff: fixedBackoff(3_600_000
 type Context = HandlerContext<typeof work>;
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses');
 });
 
 /** Resolves when the signal is aborted, with its reason. */

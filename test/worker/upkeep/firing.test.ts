@@ -14,6 +14,7 @@ import { queueSchedules } from 'drizzle-queue/schema/control';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { REQUESTED } from '../../../src/core/sql/wake-channel.ts';
 import { MOST_BYTES } from '../../../src/features/schedules/catch-up.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { gate } from '../../support/gate.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -326,7 +327,7 @@ describe('jobs that are gone', () => {
     const first = await ticking([yearly('a')]);
     await until(async () => (await jobsOf('a')).length === 1);
     await first.worker.stop();
-    await database.client`truncate queue_jobs, queue_results`;
+    await emptyTables(database.client, 'queue_jobs', 'queue_results');
     const { worker: again } = await ticking([yearly('a'), secondly('b')]);
     await nextEvent(again, 'fired', ({ schedule }) => schedule === 'b');
     expect(await jobsOf('a')).toEqual([]);

@@ -3,6 +3,7 @@ import { createQueue, createWorker, type Database, defineJob, drain, handle } fr
 import { queueJobs } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -13,7 +14,7 @@ const work = defineJob('work');
 const other = defineJob('other', { queue: 'other' });
 
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses');
 });
 
 /** A worker of two queues that has started; nothing runs in it yet. */

@@ -15,6 +15,7 @@ import { queueSchedules } from 'drizzle-queue/schema/control';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished } from 'vitest';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { addControlTables } from '../../support/control-tables.ts';
+import { emptyTables } from '../../support/empty-tables.ts';
 import { type UsedTestDatabase, useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -29,7 +30,7 @@ export function useTicking(): void {
   database = useTestDatabase({ max: 8 });
   beforeAll(() => addControlTables(database));
   beforeEach(async () => {
-    await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
+    await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_schedules');
   });
   afterEach(() => atFaultPoints());
 }
