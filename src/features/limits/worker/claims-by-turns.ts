@@ -1,5 +1,4 @@
 import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
-import type { TableSize } from '../../../core/sql/table-size.ts';
 import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
 import { KeptPlans } from '../../../core/worker/statements/kept-plans.ts';
@@ -16,6 +15,7 @@ import type { LimitSettings } from '../settings/limit-settings.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 import { GroupStarts } from './group-starts.ts';
+import { isOfFew, MANY, NOTHING_KNOWN, type Outlook, outlookAfter } from './outlook.ts';
 
 export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
   readonly groups: LimitSettings & {
@@ -25,8 +25,6 @@ export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
   };
 }
 
-/** From so many jobs on, a claim says something about how many groups there are. */
-const MANY = 100;
 /** The most statements that fold in notes before one claim. */
 const MAX_ADMISSIONS = 10;
 
@@ -41,19 +39,10 @@ export class ClaimsByTurns implements GroupClaims {
   readonly #options: ClaimsByTurnsOptions;
   #seekFreed = true;
   #leftOut: readonly string[] = [];
-  /** The last claim brought jobs of so many groups that those of the next one are probably others. */
-  #amongMany = false;
-  /** What the last claim brought: the next one probably brings about as much. */
-  #last = { jobs: 0, groups: 0 };
-  /** The last claim left groups, though it brought fewer jobs than it asked for: there may be many. */
-  #passedOver = false;
+  #outlook: Outlook = NOTHING_KNOWN;
   readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
-  /** Whether all notes are folded in before the next claim. */
-  #foldsFirst = false;
-  /** The last claim was a small one, and may have left notes. */
-  #wasCrowded = false;
   /** A claim has met a group of which only so many jobs may be held: that may be set at run time. */
   #metBounds = false;
   readonly #starts: GroupStarts;
@@ -87,7 +76,7 @@ export class ClaimsByTurns implements GroupClaims {
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, kinds, groups, tries } = this.#options;
     const { size } = this.#keptPlans;
-    const few = this.#isOfFew(size);
+    const few = isOfFew(this.#outlook, size);
     const most = few && size === 'small' ? Math.min(demand, FEW.small) : demand;
     if (tries === undefined) return await this.#next(most, few, beginning);
     const without = () => tries.setAside.ids;
@@ -109,9 +98,11 @@ export class ClaimsByTurns implements GroupClaims {
       kinds.map((kind) => [kind, this.#roomOf(kind)] as const).filter(([, room]) => room < demand),
     );
     const leftOut = this.#leftOut.length > 0;
-    if (this.#foldsFirst && kinds.length > 0) await this.#admitAll();
-    const inHalves = this.#amongMany && demand >= 2 * MANY && rooms.size === 0;
-    this.#amongMany = false;
+    const outlook = this.#outlook;
+    if (outlook.foldsFirst && kinds.length > 0) await this.#admitAll();
+    const inHalves = outlook.isAmongMany && demand >= 2 * MANY && rooms.size === 0;
+    // One that fails, or that is not made, tells nothing of groups.
+    this.#outlook = { ...outlook, isAmongMany: false };
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
     if (kinds.length === 0 || attempts().demand <= 0) {
       return {
@@ -153,27 +144,16 @@ export class ClaimsByTurns implements GroupClaims {
     const metRate = !this.#starts.areKnown && answers.some(({ rated }) => rated);
     this.#starts.areKnown ||= metRate;
     if (failure !== undefined && jobs.length === 0) throw failure;
-    const isLarge = shares.every((limit) => limit >= MANY);
-    const crowded = answers.some(({ crowded }) => crowded);
-    const helps = isLarge ? answers.every(({ usedMany }) => usedMany) : !this.#wasCrowded;
-    this.#foldsFirst = crowded && (!helps || answers.some(({ repeated }) => repeated));
-    this.#wasCrowded = crowded && !isLarge;
-    this.#last = { jobs: jobs.length, groups: new Set(jobs.map(({ group }) => group)).size };
-    this.#passedOver = more && jobs.length < demand;
-    // The next ones are probably of others.
-    this.#amongMany = failure === undefined && jobs.length >= MANY && this.#last.groups > jobs.length / 2;
+    this.#outlook = outlookAfter(
+      { demand, shares, answers, jobs, hasFailed: failure !== undefined },
+      outlook,
+    );
     const isBehind = left && answers.some(({ used }) => used);
     // One of few groups may have met only those of which it could take nothing.
     const goesOn = (more && (jobs.length > 0 || few)) || metRate || isBehind;
     const sawEnd = jobs.length < demand && !more && !left && failure === undefined;
     const endMs = performance.now();
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
-  }
-
-  /** Whether the next claim is one of those whose plan is kept for tables of this size. */
-  #isOfFew(size: TableSize | undefined): boolean {
-    if (size === undefined || this.#passedOver) return false;
-    return size === 'small' ? this.#last.jobs < FEW.small : this.#last.groups < FEW.grown;
   }
 
   async #claim(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
