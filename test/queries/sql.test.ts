@@ -157,6 +157,7 @@ test('the texts hold no literals but their own', () => {
       `'transaction_read_only'`,
       `'waiting'`,
       `'parent'`,
+      `'passed'`,
       `'policy'`,
       `'queue'`,
       `'cancel'`,

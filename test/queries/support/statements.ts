@@ -728,6 +728,13 @@ export function allStatements(
       ...groupClaim,
       without: [id, id + 1],
     }),
+    'claimGroupedJobsQuery, that seeks': claimGroupedJobsQuery(grouped(), { ...groupClaim, seeks: true }),
+    'claimGroupedJobsQuery, one after the other, that seeks': claimGroupedJobsQuery(grouped('end'), {
+      ...groupClaim,
+      limits: { run: 100 },
+      seeks: true,
+      without: [id, id + 1],
+    }),
     findDueIdsQuery: findDueIdsQuery(tables, { ...claim, without: [id, id + 1] }),
     findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), { ...claim, without: [id, id + 1] }),
     findPassedOverQuery: findPassedOverQuery(tables, 1_000),

@@ -29,6 +29,8 @@ export interface GroupClaimResult {
   readonly jobs: readonly ClaimedJob[];
   /** Whether groups are left that may have jobs to claim now. */
   readonly more: boolean;
+  /** Whether it has taken nothing of a group that has due jobs: others serve them, or they have to wait. */
+  readonly passed: boolean;
   /** Whether notes that are due are left: such that it could not use, or that others have locked. */
   readonly left: boolean;
   /** Whether it has used a note. */
@@ -129,6 +131,7 @@ function resultOf(tables: GroupTables, { queue, starts }: GroupClaim, rows: RawR
   return {
     jobs,
     more: told.has('more'),
+    passed: told.has('passed'),
     left: told.has('left'),
     used: told.has('used'),
     crowded: told.has('crowded'),
@@ -217,6 +220,13 @@ function signs(
   const used = sql`${asked} - (select count(*) from unused)`;
   const told: readonly (readonly [word: string, when: SQL])[] = [
     ['more', more],
+    [
+      'passed',
+      sql`exists (
+          select from turning as t
+          where t.ready_at = '-infinity' and t.group_key not in (select w.group_key from taken as w)
+        )`,
+    ],
     [
       'left',
       sql`${isUnused} or exists (

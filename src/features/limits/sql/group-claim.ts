@@ -38,6 +38,12 @@ export interface GroupClaim {
    * @default false
    */
   readonly ringFirst?: boolean | undefined;
+  /**
+   * Whether it passes groups of the ring that have nothing for it, and leaves them where they stand. Each of
+   * them costs a look into its jobs, and all that it takes one more.
+   * @default false
+   */
+  readonly seeks?: boolean | undefined;
   /** Claims nothing unless the tables are of these sizes: see `claimByKeptPlan`. @default undefined any */
   readonly ifTablesAre?: TableSize | undefined;
 }
@@ -54,6 +60,8 @@ export interface GroupClaimShape {
   readonly without: boolean;
   readonly beginning: 'all' | 'first';
   readonly withCosts: boolean;
+  /** Whether it passes groups that have nothing for it. */
+  readonly seeks: boolean;
   readonly ifTablesAre: TableSize | undefined;
 }
 
@@ -89,6 +97,7 @@ export function groupShapeOf({
   without,
   beginning,
   withCosts = false,
+  seeks = false,
   ifTablesAre,
 }: GroupClaim): GroupClaimShape {
   return {
@@ -98,6 +107,7 @@ export function groupShapeOf({
     without: without !== undefined && without.length > 0,
     beginning: beginning === undefined ? 'all' : 'first',
     withCosts,
+    seeks,
     ifTablesAre,
   };
 }

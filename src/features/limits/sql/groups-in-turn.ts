@@ -1,13 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
+import { isNotAmong, servedKindOf } from '../../../core/sql/served-kind.ts';
 import { isOf } from '../../../core/sql/table-size.ts';
-import { isDueInGroup } from './due-in-group.ts';
+import { dueInGroup, isDueInGroup } from './due-in-group.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
 import { nextNotes } from './note-groups.ts';
 import { rateWindow } from './rate-used.ts';
 import { startWithin } from './start-time.ts';
+
+/** The most groups of the ring among which a claim seeks some with jobs for it. */
+const MOST_PASSED = 10_000;
 
 /** The most groups whose notes a claim reads. */
 export function notesRead(place: GroupClaimPlace): SQL {
@@ -29,11 +33,8 @@ export function notesRead(place: GroupClaimPlace): SQL {
  * rate, these have no room. The first always has a share of one at least: rounded to none, small claims would
  * pass it over for ever.
  */
-export function groupsInTurn(
-  tables: GroupTables,
-  { serial, rated, ifTablesAre }: GroupClaimShape,
-  place: GroupClaimPlace,
-): SQL {
+export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
+  const { serial, rated, seeks, ifTablesAre } = shape;
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
   const queue = place('queue');
   const limit = place('limit');
@@ -42,6 +43,17 @@ export function groupsInTurn(
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = notesRead(place);
   const mostInRing = sql`${place('groups')}::int8 * 2 + 32`;
+  const nextGroups = (columns: SQL, where: SQL, limit: SQL) => {
+    const next = (limit: SQL) => sql`select g.ctid as at, g.group_key, ${columns} from ${queueGroups} as g
+            where ${inRing} and ${where} limit (select ${limit})`;
+    if (!seeks) return next(limit);
+    return sql`select g.* from (
+            ${next(sql`${sql.raw(String(MOST_PASSED))}${anew}`)}
+            ) as g
+            where ${hasJobsFor(tables, shape, place, sql`g.group_key`)} limit (select ${limit})`;
+  };
+  const noted = seeks ? sql`i.waits and i.fits` : sql`i.waits`;
+  const fits = seeks ? sql`, ${hasJobsFor(tables, shape, place, sql`k.group_key`)} as fits` : sql``;
   const waits = isDueInGroup(tables, { queue, group: sql`k.group_key` });
   const ratePerMs = sql`l.rate_per_ms`;
   const within = startWithin(ratePerMs, place('neededMs'), place('stretch'));
@@ -61,7 +73,7 @@ export function groupsInTurn(
       group by n.group_key
     ),
     idle as materialized (
-      select k.*, k.at is null or ${waits} as waits
+      select k.*, k.at is null or ${waits} as waits${fits}
       from (
         select a.group_key, a.due_at, g.at, g.turn, g.ready_at from asked as a left join lateral (
           select g.ctid as at, g.turn, g.ready_at from ${queueGroups} as g
@@ -84,23 +96,29 @@ export function groupsInTurn(
     seen as materialized (
       (select g.*, row_number() over (order by g.turn) * 2 + ${place('ringLead')}::int8 as place
         from (
-          (select g.ctid as at, g.group_key, g.turn from ${queueGroups} as g
-            where ${inRing} and g.ready_at = '-infinity'${ofSize}
-            order by g.turn limit (select ${mostInRing}${anew}))
+          (${nextGroups(
+            sql`g.turn`,
+            sql`g.ready_at = '-infinity'${ofSize}
+            order by g.turn`,
+            sql`${mostInRing}${anew}`,
+          )})
           union all
           select i.at, i.group_key, i.turn from idle as i cross join ring as r
-          where i.waits and i.turn > coalesce(r.first, 0)
+          where ${noted} and i.turn > coalesce(r.first, 0)
         ) as g
         order by g.turn limit (select ${mostInRing}))
       union all
       (select g.at, g.group_key, g.turn, row_number() over (order by g.ready_at) * 2 as place
         from (
-          (select g.ctid as at, g.group_key, g.turn, g.ready_at from ${queueGroups} as g
-            where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()${ofSize}
-            order by g.ready_at limit (select ${most}))
+          (${nextGroups(
+            sql`g.turn, g.ready_at`,
+            sql`g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()${ofSize}
+            order by g.ready_at`,
+            most,
+          )})
           union all
           select i.at, i.group_key, coalesce(i.turn, 0), i.due_at from idle as i cross join ring as r
-          where i.waits and (i.turn > coalesce(r.first, 0)) is not true
+          where ${noted} and (i.turn > coalesce(r.first, 0)) is not true
         ) as g
         order by g.ready_at limit (select ${most}))
     ),
@@ -170,4 +188,23 @@ export function groupsInTurn(
       }
       from counted as c where c.share > 0
     )`;
+}
+
+/** Whether a group has a due job that the claim may take. In order: whether that is so of the first. */
+function hasJobsFor(
+  tables: GroupTables,
+  { serial, without }: GroupClaimShape,
+  place: GroupClaimPlace,
+  group: SQL,
+): SQL {
+  const queue = place('queue');
+  const isServed = servedKindOf(place('kinds'));
+  const isTaken = without ? sql`${isServed} and ${isNotAmong(place('without'))}` : isServed;
+  const next = (and?: SQL) => dueInGroup(tables, { queue, group, most: sql`1`, and });
+  if (!serial) return sql`exists (${next(isTaken)})`;
+  return sql`exists (
+              select from (${next()}) as k
+              join ${tables.queueJobs} as j on j.ctid = k.at and j.queue = ${queue} and j.id = k.id
+              where ${isTaken}
+            )`;
 }

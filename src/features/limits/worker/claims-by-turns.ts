@@ -123,6 +123,7 @@ export class ClaimsByTurns implements GroupClaims {
       rooms,
       withCosts: this.#options.gate?.countsCosts,
       without: this.#options.tries?.setAside.ids,
+      seeks: outlook.seeks,
     };
     // Of two claims each would take what there is room for.
     const shares = inHalves ? halves(demand) : [demand];
@@ -148,9 +149,12 @@ export class ClaimsByTurns implements GroupClaims {
       { demand, shares, answers, jobs, hasFailed: failure !== undefined },
       outlook,
     );
-    const isBehind = left && answers.some(({ used }) => used);
-    // One of few groups may have met only those of which it could take nothing.
-    const goesOn = (more && (jobs.length > 0 || few)) || metRate || isBehind;
+    // Notes that it has not read may tell of what it seeks: they are folded in once.
+    const folds = claim.seeks && this.#outlook.foldsFirst && !outlook.foldsFirst;
+    const isBehind = left && (folds || answers.some(({ used }) => used));
+    // It may have met only groups of which it could take nothing: the next one passes these.
+    const goesOn =
+      (more && (jobs.length > 0 || few)) || (this.#outlook.seeks && !claim.seeks) || metRate || isBehind;
     const sawEnd = jobs.length < demand && !more && !left && failure === undefined;
     const endMs = performance.now();
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };

@@ -23,7 +23,9 @@ export interface Outlook {
   /** Its jobs are probably of many groups, and of others. */
   readonly isAmongMany: boolean;
   /** The last one left groups, though it brought fewer jobs than it asked for: there may be many. */
-  readonly passedOver: boolean;
+  readonly leftGroups: boolean;
+  /** Of some of these it could take nothing: the next one passes such groups. */
+  readonly seeks: boolean;
   /** The last one was small, and may have left notes. */
   readonly wasCrowded: boolean;
   /** Whether all notes are folded in before it. */
@@ -35,7 +37,8 @@ export const NOTHING_KNOWN: Outlook = {
   jobs: 0,
   groups: 0,
   isAmongMany: false,
-  passedOver: false,
+  leftGroups: false,
+  seeks: false,
   wasCrowded: false,
   foldsFirst: false,
 };
@@ -52,14 +55,15 @@ export function outlookAfter(claim: MadeClaim, before: Outlook): Outlook {
     jobs: jobs.length,
     groups,
     isAmongMany: !hasFailed && jobs.length >= MANY && groups > jobs.length / 2,
-    passedOver: answers.some(({ more }) => more) && jobs.length < demand,
+    leftGroups: answers.some(({ more }) => more) && jobs.length < demand,
+    seeks: answers.some(({ passed }) => passed) && jobs.length < demand,
     wasCrowded: isCrowded && !isLarge,
     foldsFirst: isCrowded && (!usesNotes || answers.some(({ repeated }) => repeated)),
   };
 }
 
 /** Whether the next claim is one of those whose plan is kept for tables of this size. */
-export function isOfFew({ jobs, groups, passedOver }: Outlook, size: TableSize | undefined): boolean {
-  if (size === undefined || passedOver) return false;
+export function isOfFew({ jobs, groups, leftGroups }: Outlook, size: TableSize | undefined): boolean {
+  if (size === undefined || leftGroups) return false;
   return size === 'small' ? jobs < FEW.small : groups < FEW.grown;
 }

@@ -1,0 +1,88 @@
+import { createQueue, createWorker, defineJob, drain, handle, limitsIn, unvalidated } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { addControlTables } from '../support/control-tables.ts';
+import { emptyTables } from '../support/empty-tables.ts';
+import { gate } from '../support/gate.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers', 'queue_usage');
+  await emptyTables(database.client, 'queue_groups', 'queue_notes', 'queue_holds', 'queue_limits');
+});
+
+type Limits = Parameters<typeof limitsIn>[1][string];
+const queueWith = (limits: Limits) => createQueue({ limits: limitsIn(control, { shared: limits }) });
+const jobOf = (kind: string) =>
+  defineJob(kind, { payload: unvalidated<string>(), queue: 'shared', group: (tenant: string) => tenant });
+const served = jobOf('served');
+const other = jobOf('other');
+
+const TENANTS = Array.from({ length: 200 }, (_, n) => ({ payload: `tenant-${n}` }));
+const mine = (count: number) => new Array(count).fill({ payload: 'mine' });
+
+/** What a drain of ten slots calls, where nothing but `served` has a handler. */
+async function drained(limits: Limits): Promise<string[]> {
+  const called: string[] = [];
+  const { empty } = await drain(database.db, {
+    queue: queueWith(limits),
+    handlers: [handle(served, ({ payload }) => void called.push(payload))],
+    deadlineMs: 60_000,
+  });
+  expect(empty).toBe(true);
+  return called;
+}
+
+test.each<[string, Limits]>([
+  ['for shares', { groups: {} }],
+  ['in order', { groups: { serial: 'end' } }],
+  ['one at a time', { groups: { concurrency: 1 } }],
+])('a drain passes groups of which it serves no job: %s', async (_, limits) => {
+  const queue = queueWith(limits);
+  await queue.enqueueMany(database.db, other, TENANTS);
+  // Those have had their first look, and stand in the ring.
+  expect(await drained(limits)).toEqual([]);
+  await queue.enqueueMany(database.db, served, mine(3));
+  expect(await drained(limits)).toEqual(['mine', 'mine', 'mine']);
+  expect(await database.client`select from queue_jobs`).toHaveLength(TENANTS.length);
+});
+
+test('in order, a group whose first job is for others is left to them, whatever stands behind', async () => {
+  const limits: Limits = { groups: { serial: 'end' } };
+  const queue = queueWith(limits);
+  await queue.enqueueMany(database.db, other, TENANTS);
+  await queue.enqueueMany(database.db, served, [...TENANTS, ...mine(2)]);
+  expect(await drained(limits)).toEqual(['mine', 'mine']);
+});
+
+test('a worker passes groups whose jobs are of a kind at its limit', async () => {
+  const queue = queueWith({ groups: {}, kinds: { other: { concurrency: 1 } } });
+  const running = gate();
+  let others = 0;
+  const called: string[] = [];
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(other, async () => {
+        others++;
+        await running.opened;
+      }),
+      handle(served, ({ payload }) => void called.push(payload)),
+    ],
+  });
+  onTestFinished(() => worker.stop());
+  // Before that.
+  onTestFinished(() => running.open());
+  await worker.start();
+  await queue.enqueueMany(database.db, other, TENANTS);
+  await until(() => others === 1);
+  // What the tenants have has to wait. With one claim a second, of ten groups, each round would take half a minute.
+  for (let round = 1; round <= 5; round++) {
+    await queue.enqueueMany(database.db, served, mine(3));
+    await until(() => called.length === 3 * round, { timeoutMs: 10_000 });
+  }
+  expect(others).toBe(1);
+});
