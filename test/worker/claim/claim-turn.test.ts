@@ -146,3 +146,25 @@ test('a worker that is stopped while its claim waits for its turn holds nothing 
   expect(job).toEqual({ attempt: 0, worker_id: null });
   expect(handler).not.toHaveBeenCalled();
 });
+
+test('one that has nothing to claim any more when its turn comes learns nothing of what is due', async () => {
+  await fillJobs(database.client, 2_000);
+  const loop = { demand: 1_000 };
+  const ofWorker = {
+    paused: false,
+    get demand() {
+      return loop.demand;
+    },
+    demandOf: () => loop.demand,
+  };
+  await database.client`update queue_jobs set run_at = now() - interval '1 minute'`;
+  const claims = claimsOf(2, database.db, ofWorker);
+  expect((await claims.next(10, 1)).jobs).toHaveLength(10);
+  const first = claimsOf(1).next(1_000, 1);
+  const second = claims.next(1_000, 1);
+  loop.demand = 0;
+  expect((await first).jobs).toHaveLength(1_000);
+  expect(await second).toMatchObject({ jobs: [], sawEnd: false, leftOut: true });
+  loop.demand = 2_000;
+  expect((await claims.next(2_000, 1)).jobs).toHaveLength(990);
+});

@@ -151,12 +151,14 @@ export class Claims implements QueueClaims {
     beginning: Claim['beginning'],
   ): Promise<Omit<ClaimAnswer, 'among'>> {
     const kinds = kindsOf(lanes);
-    const leftOut = this.#leftOut.length > 0 || limit === 0;
     const startMs = performance.now();
+    // Nothing is sent, so nothing is known of what is due.
+    if (limit === 0) return { jobs: [], limit, kinds, sawEnd: false, leftOut: true, endMs: startMs };
+    const leftOut = this.#leftOut.length > 0;
     const sent = bandsOf(lanes, limit, startMs);
-    const jobs = limit > 0 ? await this.#claim({ kinds, bands: sent, limit, beginning }) : [];
+    const jobs = await this.#claim({ kinds, bands: sent, limit, beginning });
     const endMs = performance.now();
-    const sawEnd = limit > 0 && sawTheEnd(limit, jobs);
+    const sawEnd = sawTheEnd(limit, jobs);
     for (const { bands } of lanes) bands.note({ bands: sent, jobs, short: sawEnd, startMs, endMs });
     return { jobs, limit, kinds, sawEnd, leftOut, endMs };
   }
