@@ -100,3 +100,12 @@ describe('a worker that works until its queue is empty', () => {
     expect(pace.after(result(0))).toBe('sweep');
   });
 });
+
+test('a drain that goes through a queue once more looks again for what it has passed', () => {
+  const pace = newPace(true);
+  expect(pace.after(result(0))).toBe('sweep');
+  pace.noteSwept();
+  expect(pace.after(result(0))).toBe('over');
+  pace.begin();
+  expect(pace.after(result(0))).toBe('sweep');
+});

@@ -22,6 +22,7 @@ import type { SetAside } from './set-aside.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { IdleQueue, Watch } from './watch.ts';
 
+const MAX_FIRST_ERROR_PAUSE_MS = 100;
 const MAX_ERROR_PAUSE_MS = 5_000;
 
 /** What the loop of one queue works with. */
@@ -164,6 +165,7 @@ export class ClaimLoop implements IdleQueue {
     const { queue, pollIntervalMs, events, watch, retries } = this.#options;
     let failures = 0;
     let total = 0;
+    this.#pace.begin();
     // One look for all queues tells which of them are worth a claim.
     watch?.add(this, true);
     await mayClaim;
@@ -192,7 +194,8 @@ export class ClaimLoop implements IdleQueue {
         await this.#proceed(next);
       } catch (error) {
         events.emit('error', { error, during: `claiming from '${queue}'` });
-        const pauseMs = Math.min(pollIntervalMs * 2 ** failures++, MAX_ERROR_PAUSE_MS);
+        const firstMs = Math.min(pollIntervalMs, MAX_FIRST_ERROR_PAUSE_MS);
+        const pauseMs = Math.min(firstMs * 2 ** failures++, MAX_ERROR_PAUSE_MS);
         if (await retries.sleep(jitter(pauseMs), this.#stopping.signal)) failures = 0;
       }
     }

@@ -61,6 +61,12 @@ export class Pace {
     this.#hotPolling.note(nowMs, othersNotify);
   }
 
+  /** Claims begin again: what was found in a drain's round before says nothing of jobs committed since. */
+  begin(): void {
+    this.#sweeping = false;
+    this.#swept = false;
+  }
+
   noteSwept(): void {
     this.#swept = true;
   }
