@@ -200,7 +200,10 @@ export class GatheredBatches implements Batches {
     if (this.#dangerous) onNextTurn(() => this.#noteCalled());
     if (attempts.size > 0) {
       const startMs = performance.now();
-      await this.#execute(handler, attempts);
+      const over = this.#execute(handler, attempts);
+      // A batch after a death has waited for the record alone.
+      if (!this.#dangerous) proceed();
+      await over;
       prefetch.note(performance.now() - startMs);
     }
     proceed();

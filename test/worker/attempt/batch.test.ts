@@ -21,7 +21,9 @@ import {
 } from 'drizzle-queue';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { emptyTables } from '../../support/empty-tables.ts';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -916,4 +918,45 @@ test('a batch handler made by hand is refused before a job is claimed; a copy of
     job: { id },
     outcome: 'completed',
   });
+});
+
+test('a batch after a death begins when what has waited for the record of another is called', async () => {
+  onTestFinished(() => atFaultPoints());
+  const [recorded, over] = [gate(), gate()];
+  let isRecording = false;
+  atFaultPoints(async (at) => {
+    if (at !== 'begin: written' || isRecording) return;
+    isRecording = true;
+    await recorded.opened;
+  });
+  const called: string[] = [];
+  const options = { maxSize: 2, maxWaitMs: 60_000 };
+  const worker = startWorker({
+    handlers: [
+      handleBatch(index, options, async () => {
+        called.push('index');
+        await over.opened;
+      }),
+      handleBatch(score, options, async (jobs) => {
+        called.push('score');
+        return jobs.map(() => ({ score: 1 }));
+      }),
+    ],
+  });
+  // The last to be registered is the first to be called.
+  onTestFinished(() => over.open());
+  onTestFinished(() => recorded.open());
+  await enqueue(index, 2);
+  await enqueue(score, 1);
+  // Those of one are on their last attempt, and are recorded; that of the other follows a death, and is alone.
+  await database.client`update queue_jobs set max_attempts = 1 where kind = 'index'`;
+  await database.client`update queue_jobs set attempt = 1 where kind = 'score'`;
+  await worker.start();
+  await until(() => isRecording);
+  // No claim comes any more, whose answer would begin it.
+  await delay(1_500);
+  expect(called).toEqual([]);
+  recorded.open();
+  await until(() => called.length === 2, { timeoutMs: 10_000 });
+  expect(called).toEqual(['index', 'score']);
 });
