@@ -126,7 +126,7 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
     await database.client.unsafe('begin');
     const before = await readRows();
     const answer = await claimByKeptPlan(db, tables, groupClaimOf(workerId), other);
-    expect(answer).toEqual({ hasShrunk: other === 'grown' });
+    expect(answer).toEqual({ areJobsSmall: size === 'small' });
     expect(await readRows()).toEqual(before);
     await database.client.unsafe('rollback');
     expect((await claimFew(db, size)).jobs).toHaveLength(1);
@@ -149,7 +149,7 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
         insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;
     }
     expect(await claimByKeptPlan(database.db, tables, groupClaimOf(workerId), size)).toEqual({
-      hasShrunk: false,
+      areJobsSmall: size === 'small',
     });
     await client.unsafe('rollback');
   });
@@ -229,4 +229,18 @@ test('where the groups of such a claim have nothing for it, the next one looks a
   const next = await claiming();
   expect(await next()).toEqual([0, 'small claim', 'goes on']);
   expect(await next()).toEqual([1, 'claim']);
+});
+
+test('where many groups stand beside few jobs, nothing is taken for grown or shrunk', async () => {
+  const next = await claiming();
+  await database.client`
+    insert into queue_groups (queue, group_key, ready_at)
+    select 'r', n, 'infinity' from generate_series(1, 20000) as n`;
+  await addGrouped(database.client, keys(0, 3));
+  expect(await next()).toEqual([3, 'small claim', 'claim']);
+  await database.client`truncate queue_groups`;
+  const { KeptPlans } = await import('../../src/core/worker/statements/kept-plans.ts');
+  const others = new KeptPlans({ runner: { prepares: true }, tables });
+  others.noteOther('small');
+  expect(others.size).toBe('grown');
 });

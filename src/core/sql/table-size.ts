@@ -41,8 +41,8 @@ function tableSizeOf(queueJobs: QueueTables['queueJobs'], size: TableSize): SQL 
 }
 
 /**
- * The same where the statement reads other tables, too, and all of those have to be small. `shrunk`: whether
- * the first one is small, so that plans for a grown one may be made anew.
+ * The same where the statement reads other tables, too, and all of those have to be small. `small_jobs`:
+ * whether the first one is small.
  */
 export function tableSizes(
   queueJobs: QueueTables['queueJobs'],
@@ -55,7 +55,7 @@ export function tableSizes(
       select bool_and(c.relkind = 'r' and case when c.oid = ${jobs}
           then pg_relation_size(c.oid) ${BYTES[size]} else pg_relation_size(c.oid) ${BYTES.small}
         end) as ${sql.raw(size)},
-        bool_or(c.oid = ${jobs} and pg_relation_size(c.oid) ${BYTES.small}) as shrunk
+        bool_or(c.oid = ${jobs} and pg_relation_size(c.oid) ${BYTES.small}) as small_jobs
       from pg_class as c where c.oid in (${sql.join([jobs, ...names], sql`, `)})
     )`;
 }
@@ -70,5 +70,5 @@ export function isOf(size: TableSize): SQL {
   return CONDITIONS[size];
 }
 
-/** Whether the table has become small, where it has to be grown: see {@link tableSizes}. */
-export const hasShrunk = sql.raw('(select t.shrunk from table_size as t)');
+/** Whether the table of the jobs is small: see {@link tableSizes}. */
+export const areJobsSmall = sql.raw('(select t.small_jobs from table_size as t)');

@@ -2,7 +2,7 @@
       select bool_and(c.relkind = 'r' and case when c.oid = $1::text::regclass
           then pg_relation_size(c.oid) <= $2::int8 else pg_relation_size(c.oid) <= $3::int8
         end) as small,
-        bool_or(c.oid = $4::text::regclass and pg_relation_size(c.oid) <= $5::int8) as shrunk
+        bool_or(c.oid = $4::text::regclass and pg_relation_size(c.oid) <= $5::int8) as small_jobs
       from pg_class as c where c.oid in ($6::text::regclass, $7::text::regclass, $8::text::regclass, $9::text::regclass, $10::text::regclass)
     ),
     free as materialized (
@@ -329,7 +329,8 @@
         case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end,
         case when exists (select from open as o where o.rate_limit is not null) then 'rated' end,
-        case when (select t.small from table_size as t) then 'small' end) as signs) as one
+        case when (select t.small from table_size as t) then 'small' end,
+        case when (select t.small_jobs from table_size as t) then 'smallJobs' end) as signs) as one
     left join (taken as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as payload_bytes, j.priority,

@@ -46,15 +46,16 @@ export class KeptPlans {
 
   /**
    * A statement for tables of this size has done nothing, because the table is of another.
-   * @param hasShrunk whether it is smaller; otherwise another table of the statement is too large
+   * @param isSmall whether the table is small. Where it is of the right size, another one of the statement is
+   *   too large.
    */
-  noteOther(size: TableSize, hasShrunk = size === 'grown'): void {
-    if (hasShrunk) {
+  noteOther(size: TableSize, isSmall = size === 'grown'): void {
+    if (size === 'grown' && isSmall) {
       shrunk.add(this.#name);
       return;
     }
     this.#notSmallMs = performance.now();
-    this.#hasGrown = size === 'small';
+    this.#hasGrown = size === 'small' && !isSmall;
   }
 
   /**

@@ -11,7 +11,7 @@ import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { handOver } from '../../../core/sql/hold-end.ts';
 import { KeptStatements, type Value } from '../../../core/sql/kept-statement.ts';
-import { hasShrunk, isOf, type TableSize, tableSizes } from '../../../core/sql/table-size.ts';
+import { areJobsSmall, isOf, type TableSize, tableSizes } from '../../../core/sql/table-size.ts';
 import {
   type GroupClaim,
   type GroupClaimPlace,
@@ -83,8 +83,8 @@ export const FEW: Readonly<Record<TableSize, number>> = { small: 8, grown: 16 };
 
 /** Why {@link claimByKeptPlan} has claimed nothing. */
 export interface OtherSizes {
-  /** Whether the table of the jobs is small, where it has to be grown. */
-  readonly hasShrunk: boolean;
+  /** Whether the table of the jobs is small. Where that is as it has to be, another one is too large. */
+  readonly areJobsSmall: boolean;
 }
 
 /**
@@ -105,7 +105,7 @@ export async function claimByKeptPlan(
   const ofFew = { ...claim, limit, groups: Math.min(claim.limit, few), ifTablesAre: size };
   const rows = await send(db, tables, ofFew);
   const told = signsOf(rows);
-  return told.has(size) ? resultOf(tables, ofFew, rows) : { hasShrunk: told.has('shrunk') };
+  return told.has(size) ? resultOf(tables, ofFew, rows) : { areJobsSmall: told.has('smallJobs') };
 }
 
 async function send(db: Runner, tables: GroupTables, claim: GroupClaim): Promise<RawRow[]> {
@@ -243,8 +243,7 @@ function signs(
     ...(rated
       ? []
       : [['rated', sql`exists (select from open as o where o.rate_limit is not null)`] as const]),
-    ...(ifTablesAre ? [[ifTablesAre, isOf(ifTablesAre)] as const] : []),
-    ...(ifTablesAre === 'grown' ? [['shrunk', hasShrunk] as const] : []),
+    ...(ifTablesAre ? [[ifTablesAre, isOf(ifTablesAre)] as const, ['smallJobs', areJobsSmall] as const] : []),
   ];
   const words = told.map(([word, when]) => sql`case when ${when} then ${sql.raw(`'${word}'`)} end`);
   return sql`concat_ws(' ', ${sql.join(

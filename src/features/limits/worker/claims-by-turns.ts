@@ -172,7 +172,7 @@ export class ClaimsByTurns implements GroupClaims {
     for (let { size } = this.#keptPlans; few && size !== undefined; { size } = this.#keptPlans) {
       const answer = await claimByKeptPlan(runner, groups.tables, claim, size);
       if ('jobs' in answer) return answer;
-      this.#keptPlans.noteOther(size, answer.hasShrunk);
+      this.#keptPlans.noteOther(size, answer.areJobsSmall);
     }
     return await claimGroupedJobs(runner, groups.tables, claim);
   }
