@@ -74,3 +74,28 @@ test('a batch whose starts become void just before it begins keeps no slot', asy
   spy.mockRestore();
   await until(() => ran === 5);
 });
+
+test('a batch that lacks starts of its kind does not hold up those of others', async () => {
+  const perMinute = { rate: { limit: 10, perMs: 60_000 } };
+  const costs = createQueue({ limits: limitsIn(control, { costs: { kinds: { costly: perMinute } } }) });
+  // What they cost is not known before they are claimed: more are than may begin.
+  const costly = defineJob('costly', { queue: 'costs', cost: () => 6 });
+  const free = defineJob('free', { queue: 'costs' });
+  const called: string[] = [];
+  const interrupted: string[] = [];
+  const options = { maxSize: 1, maxWaitMs: 10 };
+  const worker = createWorker(database.db, {
+    queue: costs,
+    handlers: [
+      handleBatch(costly, options, async () => void called.push('costly')),
+      handleBatch(free, options, async () => void called.push('free')),
+    ],
+  });
+  worker.on('interrupted', ({ job }) => interrupted.push(job.kind));
+  onTestFinished(() => worker.stop());
+  await costs.enqueueMany(database.db, costly, new Array(5).fill({ priority: 0 }));
+  await costs.enqueueMany(database.db, free, [{}]);
+  await worker.start();
+  await until(() => called.includes('free'));
+  expect(interrupted.filter((kind) => kind === 'free')).toEqual([]);
+});

@@ -137,10 +137,8 @@ export class GatheredBatches implements Batches {
    * job is ahead of this one in the queue.
    */
   isBefore(attempt: Attempt | undefined): boolean {
-    const next = this.#next;
-    if (next?.first === undefined) return false;
-    if (attempt !== undefined && compare(next.first.job, attempt.job) >= 0) return false;
-    return this.#mostOf(next) > 0;
+    const first = this.#nextToBegin?.first;
+    return first !== undefined && (attempt === undefined || compare(first.job, attempt.job) < 0);
   }
 
   #mostOf(gathering: Gathering<Attempt>): number {
@@ -150,20 +148,30 @@ export class GatheredBatches implements Batches {
   }
 
   get #next(): Gathering<Attempt> | undefined {
+    return this.#firstOf(() => true);
+  }
+
+  /** One that lacks starts of its kind does not hold up those of others. */
+  get #nextToBegin(): Gathering<Attempt> | undefined {
+    return this.#firstOf((gathering) => this.#mostOf(gathering) > 0);
+  }
+
+  #firstOf(isAsked: (gathering: Gathering<Attempt>) => boolean): Gathering<Attempt> | undefined {
     let next: Gathering<Attempt> | undefined;
     for (const gathering of this.#gatherings.values()) {
       const { isReady, first, afterDeath } = gathering;
       if (!isReady || first === undefined) continue;
       // What has begun and is not called would die with it.
       if (this.#dangerous || (afterDeath && this.#beginning.size > 0)) continue;
-      if (next?.first === undefined || compare(first.job, next.first.job) < 0) next = gathering;
+      if (next?.first !== undefined && compare(first.job, next.first.job) >= 0) continue;
+      if (isAsked(gathering)) next = gathering;
     }
     return next;
   }
 
   /** Begins the batch that waits and stands first, if it still may. */
   begin(): void {
-    const next = this.#next;
+    const next = this.#nextToBegin;
     const most = next === undefined ? 0 : this.#mostOf(next);
     // Its starts may have become void since the look.
     if (next === undefined || most === 0) return;
