@@ -50,3 +50,30 @@ test('jobs on their last attempt begin beside those that wait for a slot of thei
   await enqueue();
   await until(() => ran.few > JOBS && ran.once === 2 * JOBS);
 });
+
+test('and beside those that have begun and whose kind has no slot', async () => {
+  vi.spyOn(Patience.prototype, 'watch').mockImplementation(() => {});
+  const end = gate();
+  const ran = { few: 0, once: 0 };
+  const handleFew = handle(few, async () => {
+    ran.few++;
+    await end.opened;
+  });
+  const another = createWorker(database.db, { queue, handlers: [handleFew] });
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [handleFew, handle(once, () => void ran.once++)],
+  });
+  onTestFinished(async () => {
+    end.open();
+    await Promise.all([another.stop(), worker.stop()]);
+  });
+  await another.start();
+  await queue.enqueue(database.db, few);
+  await until(() => ran.few === 1);
+  // The first claim brings one of them, and begins it; no job of the other kind has run in this process.
+  await queue.enqueueMany(database.db, few, new Array(3).fill({ maxAttempts: 1 }));
+  await queue.enqueueMany(database.db, once, new Array(10).fill({}));
+  await worker.start();
+  await until(() => ran.once === 10);
+});

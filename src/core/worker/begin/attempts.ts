@@ -249,8 +249,13 @@ export class Attempts {
     while (this.#demand.free > 0 && !this.#turn.isFull) {
       const attempt = this.#waiting.first;
       if (this.#batches.isBefore(attempt)) this.#batches.begin();
-      else {
-        if (attempt === undefined || !attempt.mayBegin) break;
+      else if (attempt === undefined) {
+        const { blocking } = this.#waiting;
+        if (blocking.length === 0) break;
+        this.#giveBack(this.#waiting.take(blocking));
+        continue;
+      } else {
+        if (!attempt.mayBegin) break;
         if (isTooLate(attempt)) {
           this.#giveBack(this.#waiting.take(missed(this.#waiting.ahead)));
           continue;

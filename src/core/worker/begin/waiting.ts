@@ -74,6 +74,16 @@ export class Waiting {
     return this.#firstOf(this.#ahead.filter(({ recording }) => recording === 'recorded'));
   }
 
+  /** Those that have begun, whose kind has no slot or start, and for whose call the first one waits. */
+  get blocking(): readonly Attempt[] {
+    const { gate, beginnings } = this.#options;
+    const heldUp = gate?.heldUp;
+    if (heldUp === undefined || heldUp.size === 0) return [];
+    const first = this.#firstOf(this.#ahead);
+    if (first === undefined || !beginnings.isAfterRecorded(first)) return [];
+    return this.#ahead.filter(({ recording, job }) => recording === 'recorded' && heldUp.has(job.kind));
+  }
+
   #firstOf(waiting: readonly Attempt[]): Attempt | undefined {
     const { gate } = this.#options;
     return gate === undefined ? waiting[0] : gate.next(waiting);
