@@ -19,9 +19,10 @@ import {
   snooze,
   type WorkerOptions,
 } from 'drizzle-queue';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
+import { HotPolling } from '../../../src/core/worker/claim/hot-polling.ts';
 import { emptyTables } from '../../support/empty-tables.ts';
 import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -921,7 +922,12 @@ test('a batch handler made by hand is refused before a job is claimed; a copy of
 });
 
 test('a batch after a death begins when what has waited for the record of another is called', async () => {
-  onTestFinished(() => atFaultPoints());
+  // No further claims, whose answers would begin it.
+  const hot = vi.spyOn(HotPolling.prototype, 'gapMs').mockReturnValue(undefined);
+  onTestFinished(() => {
+    hot.mockRestore();
+    atFaultPoints();
+  });
   const [recorded, over] = [gate(), gate()];
   let isRecording = false;
   atFaultPoints(async (at) => {
@@ -943,6 +949,10 @@ test('a batch after a death begins when what has waited for the record of anothe
       }),
     ],
   });
+  let claimed = 0;
+  worker.on('claimed', ({ count }) => {
+    claimed += count;
+  });
   // The last to be registered is the first to be called.
   onTestFinished(() => over.open());
   onTestFinished(() => recorded.open());
@@ -953,10 +963,9 @@ test('a batch after a death begins when what has waited for the record of anothe
   await database.client`update queue_jobs set attempt = 1 where kind = 'score'`;
   await worker.start();
   await until(() => isRecording);
-  // No claim comes any more, whose answer would begin it.
-  await delay(1_500);
+  await until(() => claimed === 3);
   expect(called).toEqual([]);
   recorded.open();
-  await until(() => called.length === 2, { timeoutMs: 10_000 });
+  await until(() => called.length === 2);
   expect(called).toEqual(['index', 'score']);
 });
