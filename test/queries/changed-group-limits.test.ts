@@ -50,6 +50,19 @@ describe('a limit that was changed is heeded by the next claim', () => {
     expect(idsOf((await claim()).jobs)).toEqual([second]);
   });
 
+  test('a higher one of a group that was unknown when it was set, although others use it before the commit', async () => {
+    let second: number | undefined;
+    await database.db.transaction(async (tx) => {
+      const limit = { queue: 'q', kind: '', group: 'a', ...none, concurrency: 2 };
+      await setLimit(tx, groupedTables(), limit, undefined);
+      const [first, next] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+      second = next;
+      expect(idsOf((await claim(one)).jobs)).toEqual([first]);
+      expect((await claim(one)).jobs).toEqual([]);
+    });
+    expect(idsOf((await claim(one)).jobs)).toEqual([second]);
+  });
+
   test('one in a transaction that rolls back is not', async () => {
     const [first] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
     expect(idsOf((await claim(one)).jobs)).toEqual([first]);

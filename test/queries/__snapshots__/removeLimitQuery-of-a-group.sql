@@ -10,8 +10,7 @@
         select g.*,
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
-        select $4::text as queue, statement_timestamp() as due_at, g.group_key from "queue_groups" as g
-        where g.queue = $5 and g.group_key = $6
+        select $4::text as queue, statement_timestamp() as due_at, $5::text as group_key
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
@@ -22,4 +21,3 @@
 -- $3 = "mail"
 -- $4 = "mail"
 -- $5 = "mail"
--- $6 = "mail"

@@ -16,8 +16,7 @@
         select g.*,
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
-        select $8::text as queue, statement_timestamp() as due_at, g.group_key from "queue_groups" as g
-        where g.queue = $9 and g.group_key = $10
+        select $8::text as queue, statement_timestamp() as due_at, $9::text as group_key
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
@@ -34,4 +33,3 @@
 -- $7 = null
 -- $8 = "mail"
 -- $9 = "mail"
--- $10 = "mail"
