@@ -23,14 +23,14 @@ test.each([
     // Whole milliseconds, and after it.
     const lostMs = Math.ceil(performance.now()) + 1;
     expect([answers.owed, answers.releaseInMs(lostMs)]).toEqual([true, 0]);
-    answers.noteRelease(lostMs);
+    answers.noteRelease(lostMs, lostMs);
     expect(answers.owed).toBe(false);
     const at: number[] = [];
     for (let nowMs = lostMs; answers.releaseInMs(nowMs) < Number.POSITIVE_INFINITY; ) {
       expect(answers.suspected).toBe(true);
       nowMs += answers.releaseInMs(nowMs);
       at.push((nowMs - lostMs) / SECOND);
-      answers.noteRelease(nowMs);
+      answers.noteRelease(nowMs, nowMs);
     }
     expect(at.slice(0, 4)).toEqual([5, 12.5, 23.75, 40.625]);
     // The last one finds what the server did as late as it may have got the statement.
@@ -38,6 +38,15 @@ test.each([
     expect([answers.suspected, answers.owed]).toEqual([false, false]);
   },
 );
+
+test('after a look that took long, claims go on for as long as after a short one', async () => {
+  const answers = new LostAnswers();
+  await expect(answers.answerTo(Promise.reject(new Error('the connection broke')))).rejects.toThrow();
+  const beganMs = Math.ceil(performance.now()) + 1;
+  const endedMs = beganMs + 60 * SECOND;
+  answers.noteRelease(beganMs, endedMs);
+  expect(answers.releaseInMs(endedMs)).toBe(5 * SECOND);
+});
 
 test('an answer that was given up and comes late, however late, is looked for at once', async () => {
   let comes: () => void = () => undefined;
@@ -49,14 +58,14 @@ test('an answer that was given up and comes late, however late, is looked for at
   const claim = Promise.reject(new NoAnswerError('claims', 5_000, late));
   await expect(answers.answerTo(claim)).rejects.toThrow('has not answered');
   const hourLaterMs = performance.now() + 3_600 * SECOND;
-  answers.noteRelease(hourLaterMs);
+  answers.noteRelease(hourLaterMs, hourLaterMs);
   // The server may still get the statement.
   expect([answers.suspected, answers.owed, told]).toEqual([true, false, 0]);
   comes();
   await late;
   await Promise.resolve();
   expect([answers.owed, told, answers.releaseInMs(hourLaterMs)]).toEqual([true, 1, 0]);
-  answers.noteRelease(hourLaterMs);
+  answers.noteRelease(hourLaterMs, hourLaterMs);
   expect([answers.suspected, answers.owed]).toEqual([false, false]);
 });
 
@@ -65,8 +74,8 @@ test('what is suspected while jobs are given back is looked for at once after th
   answers.suspect();
   const beganMs = performance.now();
   answers.suspect();
-  answers.noteRelease(beganMs);
+  answers.noteRelease(beganMs, beganMs);
   expect([answers.suspected, answers.owed, answers.releaseInMs(performance.now())]).toEqual([true, true, 0]);
-  answers.noteRelease(performance.now() + 1);
+  answers.noteRelease(performance.now() + 1, performance.now() + 1);
   expect([answers.suspected, answers.owed]).toEqual([false, false]);
 });

@@ -76,7 +76,7 @@ export class Holdings {
     const nowMs = performance.now();
     if (this.#lostAnswers.releaseInMs(nowMs) > 0) return 0;
     const released = await this.#release();
-    this.#lostAnswers.noteRelease(nowMs);
+    this.#lostAnswers.noteRelease(nowMs, performance.now());
     return released;
   }
 

@@ -13,6 +13,7 @@ const TIMES_LATER = 1.5;
 export class LostAnswers {
   readonly #onLate: () => void;
   #suspectUntilMs = Number.NEGATIVE_INFINITY;
+  /** When the last release was over: on a large table it may itself take longer than the pause. */
   #releasedMs = Number.NEGATIVE_INFINITY;
   /** When it was last said that a release is due at once. */
   #urgedMs = Number.NEGATIVE_INFINITY;
@@ -70,13 +71,13 @@ export class LostAnswers {
     return Math.max(this.#releasedMs + this.#pauseMs - nowMs, 0);
   }
 
-  /** @param nowMs when it began: what came up meanwhile, it may have missed */
-  noteRelease(nowMs: number): void {
-    if (this.#urgedMs >= nowMs) return;
+  /** @param beganMs what came up since then, it may have missed */
+  noteRelease(beganMs: number, endedMs: number): void {
+    if (this.#urgedMs >= beganMs) return;
     if (!this.#owed) this.#pauseMs *= TIMES_LATER;
-    this.#releasedMs = nowMs;
+    this.#releasedMs = endedMs;
     this.#owed = false;
-    this.#suspected = this.#late > 0 || nowMs <= this.#suspectUntilMs;
+    this.#suspected = this.#late > 0 || beganMs <= this.#suspectUntilMs;
   }
 
   #noteLost(error: unknown): void {
