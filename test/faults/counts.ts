@@ -18,10 +18,15 @@ export interface CountsToCheck {
   readonly entries: readonly ProcessEntry[];
   readonly results: readonly CountedResult[];
   readonly killed: ReadonlySet<string>;
+  /**
+   * How often another server took over, or the same one began again. Each time an attempt may be spent whose
+   * claim it had carried out and not answered (docs/guarantees.md).
+   */
+  readonly takeovers: number;
 }
 
 /** Ends, losses and attempts that do not add up: what the news says, against the results. */
-export function wrongCounts({ entries, results, killed }: CountsToCheck): {
+export function wrongCounts({ entries, results, killed, takeovers }: CountsToCheck): {
   readonly untold: string[];
   readonly notLost: string[];
   readonly overspent: string[];
@@ -45,7 +50,7 @@ export function wrongCounts({ entries, results, killed }: CountsToCheck): {
     if (event === 'rescheduled' && detail !== 'failed' && begun.has(attempt)) add(job, -1);
   }
   const resultOf = new Map(results.map((result) => [Number(result.job_id), result]));
-  const unbegun = anybodyLost ? SPENT_UNBEGUN : 0;
+  const unbegun = takeovers + (anybodyLost ? SPENT_UNBEGUN : 0);
   return {
     untold: results.flatMap(({ job_id, fence, worker_id }) => {
       const process = processOf.get(worker_id ?? '');

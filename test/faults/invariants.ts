@@ -28,15 +28,22 @@ const MAX_LISTED = 5;
  * - the effect of a `complete(tx)` is there exactly once, under the fence of the result, and every other effect at least once;
  * - no two handlers have begun under the same fence of a job (one holder), and none after its job had ended;
  * - each worker that lives knows every end that it has written, and was told that it has lost only what another has claimed;
- * - no attempt is spent without a handler that began, but for those that may be when workers are lost;
+ * - no attempt is spent without a handler that began, but for those that may be when workers or servers are lost;
  * - no process has ended that nobody killed.
+ *
+ * @param options `takeovers`: how often another server took over, or the same one began again
  */
-export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]> {
+export async function violations(
+  ledger: Ledger,
+  fleet: Fleet,
+  { takeovers = 0 }: { readonly takeovers?: number } = {},
+): Promise<string[]> {
   const entries = fleet.entries();
   const books = await readBooks(ledger);
   const { results, jobOf } = books;
   const resultOf = new Map(results.map((result) => [Number(result.job_id), result]));
-  const counts = wrongCounts({ entries, results, killed: new Set(fleet.killedAtMs.keys()) });
+  const killed = new Set(fleet.killedAtMs.keys());
+  const counts = wrongCounts({ entries, results, killed, takeovers });
   return [
     ...few(
       'a commit was acknowledged and is gone',
