@@ -35,6 +35,11 @@ export class GatheredBatches implements Batches {
     allowManyListeners(this.#stopping.signal);
   }
 
+  /** Whether jobs of this kind wait for others. */
+  gathers(kind: string): boolean {
+    return this.#options.handlers.get(kind)?.batch !== undefined;
+  }
+
   /** How many attempts run in a slot that they share with another. */
   get sharing(): number {
     return this.#sharing;

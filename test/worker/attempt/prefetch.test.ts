@@ -93,6 +93,18 @@ describe('Prefetch', () => {
     expect(prefetch.size(100)).toBe(4_000);
   });
 
+  test('claims jobs of one kind ahead by how long they take themselves, once that is known', () => {
+    const prefetch = new Prefetch();
+    for (const ms of times(50, 0.1)) prefetch.note(ms, 'quick');
+    expect([prefetch.sizeOfKind('quick', 2), prefetch.sizeOfKind('slow', 2)]).toEqual([1_000, 0]);
+    for (const ms of times(4, 20)) prefetch.note(ms, 'slow');
+    expect(prefetch.sizeOfKind('slow', 2)).toBe(0);
+    prefetch.note(20, 'slow');
+    expect([prefetch.sizeOfKind('quick', 2), prefetch.sizeOfKind('slow', 2)]).toEqual([21, 5]);
+    prefetch.distrustKind('slow');
+    expect([prefetch.sizeOfKind('quick', 2), prefetch.sizeOfKind('slow', 2)]).toEqual([21, 0]);
+  });
+
   test('forgets what proved wrong', () => {
     const prefetch = learnt(...times(50, 0.1));
     prefetch.distrust();

@@ -301,12 +301,23 @@ export class Attempts {
 
   /** Gives back what has waited since then, with all that is behind it. */
   #losePatience(sinceMs: number): void {
-    const ahead = this.#waiting.sinceMs <= sinceMs ? this.#waiting.ahead : [];
+    const { unhindered } = this.#waiting;
+    const isStuck = unhindered.some(({ waitsSinceMs }) => waitsSinceMs <= sinceMs);
+    if (!isStuck) this.#loseHeldUp(sinceMs);
+    const ahead = isStuck ? this.#waiting.ahead : [];
     const gathered = this.#batches.waitsSinceMs <= sinceMs ? this.#batches.waiting : [];
     const taken = this.#waiting.take([...ahead, ...gathered]);
     // What is being recorded stays, and is looked at again: that it still waits says nothing new.
     if (taken.length > 0) this.#prefetch.distrust();
     this.#giveBack(taken);
+  }
+
+  /** What waits for a slot or a start of its kind holds up no others: only jobs of that kind go with it. */
+  #loseHeldUp(sinceMs: number): void {
+    const late = this.#waiting.ahead.filter(({ waitsSinceMs }) => waitsSinceMs <= sinceMs);
+    const kinds = new Set(late.map(({ job }) => job.kind));
+    for (const kind of kinds) this.#prefetch.distrustKind(kind);
+    this.#giveBack(this.#waiting.take(this.#waiting.ahead.filter(({ job }) => kinds.has(job.kind))));
   }
 
   /** Puts jobs back as they were. */

@@ -11,6 +11,8 @@ import type { Prefetch } from './prefetch.ts';
 export interface Batches {
   /** Whether the worker has a batch handler. */
   readonly serves: boolean;
+  /** Whether jobs of this kind wait for others. */
+  gathers(kind: string): boolean;
   /** How many attempts run in a slot that they share with another. */
   readonly sharing: number;
   /** Those that have no slot yet. */
@@ -61,6 +63,7 @@ export interface BatchesOptions extends BeginningsOptions {
 /** Those of a worker without batch handlers: each job has a slot of its own. */
 const NO_BATCHES: Batches = {
   serves: false,
+  gathers: () => false,
   sharing: 0,
   waiting: [],
   gathered: 0,

@@ -47,9 +47,10 @@ export class Demand {
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */
   ofKind(kind: string): number {
-    const { gate, prefetch } = this.#options;
+    const { gate, prefetch, batches } = this.#options;
     const { slots, held, mostMore } = gate?.ofKind(kind) ?? { slots: 0, held: 0, mostMore: 0 };
-    return Math.min(this.size, slots + prefetch.size(slots) - held, mostMore);
+    const ahead = batches.gathers(kind) ? prefetch.size(slots) : prefetch.sizeOfKind(kind, slots);
+    return Math.min(this.size, slots + ahead - held, mostMore);
   }
 
   get beginning(): 0 | 1 | Beginners {

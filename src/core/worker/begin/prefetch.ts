@@ -34,7 +34,7 @@ class Durations {
 
 /** What is known of one kind. */
 class Kind {
-  readonly durations = new Durations();
+  durations = new Durations();
   /** Which part it is of the jobs that were lately claimed. */
   share = 0;
 }
@@ -106,6 +106,13 @@ export class Prefetch {
     this.#most = Math.max(this.#most / 2, 1);
   }
 
+  /** The same of one kind, whose jobs did not begin in time although others did. */
+  distrustKind(name: string): void {
+    const kind = this.#kind(name);
+    this.#claimedMs -= kind.durations.meanMs * kind.share;
+    kind.durations = new Durations();
+  }
+
   /**
    * How many jobs to hold beyond the slots.
    * @param jobsPerSlot how many one attempt does, where batch handlers do several
@@ -114,6 +121,17 @@ export class Prefetch {
     const byMemory = MAX_BYTES / Math.max(this.#recentBytes, 1);
     const soon = this.#within(HORIZON_MS, concurrency) * jobsPerSlot;
     return Math.floor(Math.min(soon, byMemory, this.#most));
+  }
+
+  /**
+   * How many jobs of one kind to hold beyond the slots that it has, where it has a limit of its own: by how
+   * long they take themselves, since others may begin meanwhile and end at once.
+   */
+  sizeOfKind(name: string, slots: number): number {
+    const durations = this.#kinds.get(name)?.durations;
+    if (durations === undefined || durations.attempts < MIN_ATTEMPTS) return 0;
+    const soon = Math.floor((slots * HORIZON_MS) / Math.max(durations.meanMs, 0.01));
+    return Math.min(soon, this.size(slots));
   }
 
   /**
