@@ -1,6 +1,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
+import { cancelJobsQuery } from '../../src/core/queries/operate/cancel-jobs.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import { admitGroups, MAX_NOTES } from '../../src/features/limits/queries/admit-groups.ts';
@@ -255,4 +256,51 @@ describe('eight workers, some of which die', { timeout: 120_000 }, () => {
       expect(ids).toHaveLength(60);
     }
   });
+});
+
+test('a forced cancel that meets the failure of its job leaves a hold, which the next upkeep ends', async () => {
+  const tables = groupedTables('end');
+  const [worker = 0] = await addWorkers(database.client);
+  const [first = 0, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+  const claim = async () =>
+    idsOf((await claimGroups(database.db, worker, { limits: { run: 1 } }, 'end')).jobs);
+  expect(await claim()).toEqual([first]);
+  const [one, other] = await twoBackends(database);
+  await other.client`select pg_advisory_lock(4712)`;
+  // It waits for that lock after it has seen the job, and before it locks its row.
+  const slice = { queue: 'q', filter: {}, after: 0, until: first, limit: 1 };
+  const reason = { name: 'CancelledError', message: 'no longer wanted', at: '' };
+  const query = cancelJobsQuery(tables, { ...slice, reason, force: { channel: undefined } });
+  const { sql, params } = dialect.sqlToQuery(query);
+  const waiting = sql.replace(
+    'order by j.id',
+    'and (select pg_advisory_xact_lock(4712)) is not null order by j.id',
+  );
+  expect(waiting).not.toBe(sql);
+  const cancelling = one.client.unsafe(waiting, params as never[]);
+  cancelling.catch(() => undefined);
+  await untilBlocked(database, one);
+  const [job] = await database.client<{ fence: string }[]>`select fence from queue_jobs where id = ${first}`;
+  const error = { attempt: 1, name: 'Error', message: 'failed', at: '' };
+  const transition = { type: 'reschedule', attempt: 1, delayMs: 3_600_000, error } as const;
+  const held = { id: first, fence: Number(job?.fence) };
+  await rescheduleJobs(database.db, tables, { queue: 'q', workerId: worker }, [{ ...held, transition }]);
+  await other.client`select pg_advisory_unlock(4712)`;
+  expect(await cancelling).toHaveLength(1);
+  // Those behind it would wait for the next attempt of a job that is gone.
+  expect(await claim()).toEqual([]);
+  expect(await noteFreedGroups(database.db, tables, 'q')).toBe(1);
+  expect(await claim()).toEqual([second]);
+});
+
+test('holds of jobs that wait for their next attempt, that were discarded, or whose handlers go on stay', async () => {
+  const tables = groupedTables('success');
+  const [worker = 0] = await addWorkers(database.client);
+  const [retried = 0] = await addGrouped(database.client, [{ group: 'a' }]);
+  await database.client`
+    insert into queue_holds (queue, group_key, job_id, until, worker_id) values
+      ('q', 'a', ${retried}, now() + interval '1 hour', null),
+      ('q', 'b', 998, 'infinity', null), ('q', 'c', 999, 'infinity', ${worker})`;
+  expect(await noteFreedGroups(database.db, tables, 'q')).toBe(0);
+  expect(await database.client`select from queue_holds`).toHaveLength(3);
 });

@@ -8,10 +8,13 @@ import { insertNotes } from '../sql/note-groups.ts';
 
 /**
  * Notes the groups of one queue whose jobs were held by workers that are gone, or whose slots were kept there
- * by handlers that had ended their own jobs. No other statement tells claims about these groups. Returns how
- * many it noted. It reads the rows of all groups.
+ * by handlers that had ended their own jobs. The same for those that wait for the next attempt of a job that
+ * is gone: its end did not see that hold, which was written at the same moment, or its row was deleted by
+ * hand. No other statement tells claims about these groups. Returns how many it noted. It reads the rows of
+ * all groups.
  *
- * **Under concurrency.** It only inserts notes, so any number of workers may do it for the same groups.
+ * **Under concurrency.** It inserts notes, and deletes holds of jobs that are gone; what another statement
+ * has locked stays. So any number of workers may do it for the same groups.
  */
 export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
   const query = noteFreedGroupsQuery(tables, queue);
@@ -19,14 +22,33 @@ export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: st
   return Number(row?.noted);
 }
 
-/** `OFFSET 0` keeps the jobs from being joined: the job of each hold is looked up, however many there are. */
+/**
+ * `OFFSET 0` keeps the jobs from being joined, and so does a subselect that returns a value: the job of each
+ * hold is looked up, however many there are.
+ *
+ * @insteadOnCitus an error
+ */
 export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
   const { queueJobs, queueGroups, queueHolds } = tables;
   return sql`
-    with noted as (${insertNotes(
+    with stale as materialized (
+      select h.ctid as at from ${queueHolds} as h
+      where h.queue = ${queue} and h.worker_id is null and h.until < 'infinity' and (
+        select j.id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
+      ) is null
+      for update of h skip locked
+    ),
+    removed as (
+      delete from ${queueHolds} as h
+      where h.queue = ${queue} and h.ctid = any(array(select at from stale))
+      returning h.group_key
+    ),
+    noted as (${insertNotes(
       tables,
       sql`
-        select ${queue}::text as queue, statement_timestamp() as due_at, g.group_key
+        select ${queue}::text as queue, statement_timestamp() as due_at, r.group_key from removed as r
+        union
+        select ${queue}::text, statement_timestamp(), g.group_key
         from ${queueGroups} as g cross join unnest(g.held) as h(job_id)
         cross join lateral (
           select from ${queueJobs} as j
