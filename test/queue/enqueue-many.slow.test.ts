@@ -21,6 +21,9 @@ test('70,000 entries with keys, twice: the second time all are duplicates', asyn
   expect(await database.client`select from queue_jobs`).toHaveLength(70_000);
 });
 
-test('more than 32 MB, without keys: several parameters of one statement, answers in order', async () => {
-  await enqueueMoreThan32Megabytes(database, { keyed: false });
+test.each([
+  ['with', true],
+  ['without', false],
+])('more than 32 MB, %s keys: several parameters of one statement, answers in order', async (_, keyed) => {
+  await enqueueMoreThan32Megabytes(database, { keyed });
 });

@@ -6,7 +6,6 @@ import { twoBackends } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { recording, untouched } from './support/executors.ts';
-import { enqueueMoreThan32Megabytes } from './support/more-than-32-megabytes.ts';
 
 const database = useTestDatabase();
 
@@ -188,9 +187,5 @@ describe('large inputs', () => {
     const second = await queue.enqueueMany(database.db, index, entries);
     expect(second).toEqual(first.map(({ id }) => ({ id, duplicate: true, outcome: 'duplicate' })));
     expect(await liveJobs()).toHaveLength(3_000);
-  });
-
-  test('more than 32 MB, with keys: several parameters of one statement, answers in order', async () => {
-    await enqueueMoreThan32Megabytes(database, { keyed: true });
   });
 });
