@@ -94,6 +94,37 @@ test('a job that runs, and that was to end until a redrive, is woken by what it 
   ]);
 });
 
+test('a failure that is counted together with returns wakes what does not wait for the rest', async () => {
+  const { client, db } = database;
+  // Two have failed and one runs on. The two were put back, and one of them has failed again.
+  await client`update queue_batches set cancel_reason = null, pending = 2, failed = 2`;
+  await client`
+    update queue_jobs set worker_id = null, claimed_at = null, run_at = 'infinity', blockers = 1 where id = 9`;
+  await client`update queue_waits set policy = 'cancel'`;
+  await client`insert into queue_tallies (batch_id, ended, failed) values (1, -1, -1), (1, -1, -1), (1, 1, 1)`;
+  await foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+  expect([...(await client`select pending::int, failed::int from queue_batches`)]).toEqual([
+    { pending: 3, failed: 1 },
+  ]);
+  expect(await asked()).toEqual([9]);
+});
+
+test.each([
+  ['that was put back before its failure was counted', [1, -1]],
+  ['that was put back', [-1]],
+])('a member %s is no failure', async (_, failed) => {
+  const { client, db } = database;
+  const before = failed.length === 1 ? 1 : 0;
+  await client`update queue_batches set cancel_reason = null, pending = 3, failed = ${before}`;
+  await client`update queue_jobs set worker_id = null, run_at = 'infinity', blockers = 1 where id = 9`;
+  await client`update queue_waits set policy = 'cancel'`;
+  for (const n of failed)
+    await client`insert into queue_tallies (batch_id, ended, failed) values (1, ${n}, ${n})`;
+  await foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+  expect([...(await client`select failed::int from queue_batches`)]).toEqual([{ failed: 0 }]);
+  expect(await asked()).toEqual([]);
+});
+
 test('of two recounts that have seen the same one adds what is missing', async () => {
   await database.client`delete from queue_jobs where id in (1, 2)`;
   const [one, two] = [await countBatch(database.db, all, 1), await countBatch(database.db, all, 1)];

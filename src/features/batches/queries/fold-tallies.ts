@@ -92,7 +92,8 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
     ),
     sums as materialized (
       select t.batch_id as id, l.open, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
-        sum(t.failed) as failed, min(t.cancel_reason) filter (where l.open) as cancel_reason
+        sum(t.failed) as failed, bool_or(t.failed > 0) as has_failures,
+        min(t.cancel_reason) filter (where l.open) as cancel_reason
       from taken as t join locked as l on l.id = t.batch_id group by t.batch_id, l.open
     ),
     counted as (
@@ -104,7 +105,7 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
       from sums as s
       where b.id = any(array(select id from locked)) and b.id = s.id
       returning b.id, s.open and b.pending <= 0 as over,
-        s.open and (s.failed > 0 or (b.pending <= 0 and b.failed > 0)) as failing, b.waiting,
+        s.open and b.failed > 0 and (s.has_failures or b.pending <= 0) as failing, b.waiting,
         s.cancel_reason is not null and b.pending > 0 as unwanted
     ),
     targets as materialized (
