@@ -99,3 +99,30 @@ test('a batch that lacks starts of its kind does not hold up those of others', a
   await until(() => called.includes('free'));
   expect(interrupted.filter((kind) => kind === 'free')).toEqual([]);
 });
+
+test('a batch that waits for starts of its kind lets those of others gather on', async () => {
+  const perMinute = { rate: { limit: 10, perMs: 60_000 } };
+  const costs = createQueue({ limits: limitsIn(control, { gathers: { kinds: { costly: perMinute } } }) });
+  const costly = defineJob('costly', { queue: 'gathers', cost: () => 6 });
+  const free = defineJob('free', { queue: 'gathers' });
+  const interrupted: string[] = [];
+  let together = 0;
+  const worker = createWorker(database.db, {
+    queue: costs,
+    handlers: [
+      handleBatch(costly, { maxSize: 1, maxWaitMs: 10 }, async () => undefined),
+      // Longer than the others wait until they are given back.
+      handleBatch(free, { maxSize: 100, maxWaitMs: 2_000 }, async (jobs) => {
+        together = jobs.length;
+      }),
+    ],
+  });
+  worker.on('interrupted', ({ job }) => interrupted.push(job.kind));
+  onTestFinished(() => worker.stop());
+  await costs.enqueueMany(database.db, costly, new Array(5).fill({ priority: 0 }));
+  await costs.enqueueMany(database.db, free, new Array(3).fill({}));
+  await worker.start();
+  await until(() => together === 3);
+  expect(interrupted).toContain('costly');
+  expect(interrupted).not.toContain('free');
+});

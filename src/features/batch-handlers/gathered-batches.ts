@@ -57,6 +57,12 @@ export class GatheredBatches implements Batches {
     return sinceMs;
   }
 
+  /** Those of other kinds, or of other sizes, may gather on: it is not for them that it waits. */
+  late(sinceMs: number): Attempt[] {
+    const late = [...this.#gatherings.values()].filter(({ readySinceMs }) => readySinceMs <= sinceMs);
+    return late.flatMap(({ attempts }) => attempts);
+  }
+
   /** Those that have a slot and whose beginning is being recorded. */
   get beginning(): Iterable<Attempt> {
     return this.#beginning;

@@ -305,8 +305,7 @@ export class Attempts {
     const isStuck = unhindered.some(({ waitsSinceMs }) => waitsSinceMs <= sinceMs);
     if (!isStuck) this.#loseHeldUp(sinceMs);
     const ahead = isStuck ? this.#waiting.ahead : [];
-    const gathered = this.#batches.waitsSinceMs <= sinceMs ? this.#batches.waiting : [];
-    const taken = this.#waiting.take([...ahead, ...gathered]);
+    const taken = this.#waiting.take([...ahead, ...this.#batches.late(sinceMs)]);
     // What is being recorded stays, and is looked at again: that it still waits says nothing new.
     if (taken.length > 0) this.#prefetch.distrust();
     this.#giveBack(taken);

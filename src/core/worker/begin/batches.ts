@@ -21,6 +21,8 @@ export interface Batches {
   readonly gathered: number;
   /** Since when a batch has waited for a slot; `Infinity` if none does. */
   readonly waitsSinceMs: number;
+  /** Those that have no slot yet, of the gatherings of which a batch waits for one since then, or before. */
+  late(sinceMs: number): readonly Attempt[];
   /** Those that have a slot and whose beginning is being recorded. */
   readonly beginning: Iterable<Attempt>;
   /** How many jobs one slot takes, on average. */
@@ -68,6 +70,7 @@ const NO_BATCHES: Batches = {
   waiting: [],
   gathered: 0,
   waitsSinceMs: Number.POSITIVE_INFINITY,
+  late: () => [],
   beginning: [],
   jobsPerSlot: 1,
   isReady: false,
