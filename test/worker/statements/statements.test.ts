@@ -179,3 +179,15 @@ test('a stall of the whole server gives a sort no more time than the stall took'
   await Promise.all([lose(stalled, 'after a stall'), lose(longer, 'with 1.6 times the least')]);
   expect(order).toEqual(['after a stall', 'with 1.6 times the least']);
 });
+
+test('what was lost and is not asked again is unanswered until another statement of its part is answered', async () => {
+  const { db, pool, proxy } = await pooled();
+  const statements = statementsOn(db);
+  const [question, other] = [statements.of('settlements', LEAST), statements.of('settlements', LEAST)];
+  (await pool.connect()).release();
+  proxy.forget('both ways', 'all');
+  expect(await failure(question.execute(PID))).toBeInstanceOf(NoAnswerError);
+  expect(statements.unansweredMs.settlements).toBeGreaterThanOrEqual(300);
+  await other.execute(PID);
+  expect(statements.unansweredMs.settlements).toBeUndefined();
+});

@@ -115,9 +115,15 @@ export class Statements {
   /** By part, how long ago its first statement was sent that has no answer yet; only parts that wait. */
   get unansweredMs(): Partial<Record<WorkerPart, number>> {
     const nowMs = performance.now();
+    const answeredMs = new Map<WorkerPart, number>();
+    for (const { part, lastMs } of this.#runners) {
+      answeredMs.set(part, Math.max(answeredMs.get(part) ?? lastMs, lastMs));
+    }
     const unanswered: Partial<Record<WorkerPart, number>> = {};
-    for (const { part, sinceMs } of this.#runners) {
+    for (const { part, sinceMs, isOpen } of this.#runners) {
       if (sinceMs === undefined) continue;
+      // What was lost and is not asked again, another statement of the part has stood in for.
+      if (!isOpen && sinceMs < (answeredMs.get(part) ?? sinceMs)) continue;
       unanswered[part] = Math.max(unanswered[part] ?? 0, Math.round(nowMs - sinceMs));
     }
     return unanswered;
@@ -270,6 +276,7 @@ class PartRunner implements WorkerRunner {
   readonly #open = new Map<Deadline, number>();
   /** When the first was sent whose answer did not come, while none came after it. */
   #silentSinceMs: number | undefined;
+  #lastMs = Number.NEGATIVE_INFINITY;
   /**
    * How long the slowest took while other statements were answered: a property of the sort. A stall of the
    * whole server is not, and four times its length would hide a statement that is lost soon afterwards.
@@ -293,6 +300,16 @@ class PartRunner implements WorkerRunner {
 
   get prepares(): boolean {
     return this.#prepared && this.#statements.prepares;
+  }
+
+  /** When it had its last answer, by the monotonic clock. */
+  get lastMs(): number {
+    return this.#lastMs;
+  }
+
+  /** Whether a statement waits for its answer now. */
+  get isOpen(): boolean {
+    return this.#open.size > 0;
   }
 
   /** Since when it waits for an answer. */
@@ -349,8 +366,9 @@ class PartRunner implements WorkerRunner {
 
   /** @param beforeMs when the previous answer to any statement of the worker came */
   #note(startMs: number, beforeMs: number): void {
+    this.#lastMs = performance.now();
     this.#slowestMs = Math.max(beforeMs - startMs, this.#slowestMs * FADING);
-    this.#longestMs = Math.max(performance.now() - startMs, this.#longestMs * STALL_FADING);
+    this.#longestMs = Math.max(this.#lastMs - startMs, this.#longestMs * STALL_FADING);
     this.#patience = 1;
     this.#silentSinceMs = undefined;
   }
