@@ -1,3 +1,4 @@
+import { settlesWithin } from '../time/resolves-within.ts';
 import { aborted, type Listen } from './listen.ts';
 import { runnerOn } from './runner-on.ts';
 
@@ -25,6 +26,8 @@ interface ClientSource {
 
 /** node-postgres has no limit for connecting, and a firewall may swallow the attempt. */
 const CONNECT_TIMEOUT_MS = 10_000;
+const LISTEN_TIMEOUT_MS = 10_000;
+const NOT_LISTENING = `The server has not answered LISTEN within ${LISTEN_TIMEOUT_MS / 1_000} s`;
 
 /**
  * Listens on a separate client, made as the pool makes its clients, with its `onConnect` and its event
@@ -58,7 +61,10 @@ export function listenByNodePostgres(client: object): Listen | undefined {
           .then(async () => {
             await prepare?.(listener);
             if (signal.aborted) return;
-            await listener.query(`listen "${channel}"`);
+            const listening = listener.query(`listen "${channel}"`);
+            // A network may fall silent just after the connection is made.
+            if (!(await settlesWithin(listening, LISTEN_TIMEOUT_MS))) throw new Error(NOT_LISTENING);
+            await listening;
             const runner = runnerOn((text, values) => listener.query(text, values));
             if (!signal.aborted) events.ready({ runner, destroy: reject });
           })
