@@ -43,3 +43,26 @@ test(`among ${LIVING} workers that live, a killed one is found as soon as among 
   expect(workers.flatMap(({ lost }) => lost)).toEqual([]);
   expect((await queue.find(database.db, jobId))?.attempt).toBe(2);
 }, 240_000);
+
+test('a worker with a short reconnectMs, among many, asks often enough to know that the database answers', async () => {
+  await database.client`
+    insert into queue_workers (name, queues, seen_at)
+    select 'other', '[]', now() + interval '1 hour' from generate_series(1, 200)`;
+  const { worker, id } = await startWorker(undefined, { reconnectMs: 1_000 });
+  await untilSeen(id);
+  let isSuspended = false;
+  let isStalled = false;
+  do {
+    // On a busy machine it may be late for itself: once more.
+    isSuspended = isStalled = false;
+    let lastMs = performance.now();
+    for (const untilMs = lastMs + 10_000; performance.now() < untilMs; ) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const nowMs = performance.now();
+      isStalled ||= nowMs - lastMs > 200;
+      lastMs = nowMs;
+      isSuspended ||= worker.health().reasons.some((reason) => reason.includes('suspended'));
+    }
+  } while (isStalled);
+  expect(isSuspended).toBe(false);
+}, 240_000);

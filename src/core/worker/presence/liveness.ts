@@ -246,7 +246,9 @@ export class Liveness implements BackgroundPart {
     const atMs = performance.now();
     const changes = this.#changes;
     const lone = atMs < this.#nextCheckMs;
-    const heartbeatMs = lone ? LONE_HEARTBEAT_MS : HEARTBEAT_MS;
+    // While nothing else is asked, only a beat shows that the database answers.
+    const loneMs = Math.min(LONE_HEARTBEAT_MS, this.#options.reconnectMs);
+    const heartbeatMs = lone ? loneMs : HEARTBEAT_MS;
     // Changes are counted: a session that is lost and taken again between two beats must show. Otherwise
     // peers that looked only before and after it mistake two short absences for a long one.
     const news = changes !== this.#shown.changes || atMs - this.#shown.atMs >= heartbeatMs;
