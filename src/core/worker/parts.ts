@@ -177,6 +177,8 @@ export class WorkerParts {
         this.#retries.now();
         this.limits?.askSoon();
         for (const loop of this.loops) loop.resumeAfterOutage();
+        // Where nothing is notified, nothing else tells of what was enqueued meanwhile.
+        this.#watch.look();
       },
     });
   }

@@ -89,7 +89,7 @@ export class Watch implements BackgroundPart {
     this.#anew.delete(idle);
   }
 
-  /** Looks now: the interval has changed. */
+  /** Looks now at all queues, whatever the interval. */
   look(): void {
     this.#nextMs = Number.NEGATIVE_INFINITY;
     this.#alarm.signal();
