@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
+import { createQueue, createWorker, defineJob, drain, handle, unvalidated } from 'drizzle-queue';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { tables } from '../../queries/support/jobs.ts';
@@ -251,4 +251,20 @@ describe('what workers did', () => {
     }
     expect(await database.client`select from queue_metrics`).toHaveLength(0);
   });
+});
+
+test('where only drains run, each adds up what is over and prunes what is old', async () => {
+  const queue = newQueue();
+  const handlers = [handle(report, () => undefined)];
+  const run = async () => {
+    await queue.enqueue(database.db, report);
+    await drain(database.db, { queue, log: false, handlers, deadlineMs: 60_000 });
+  };
+  await run();
+  await database.client`update queue_metrics set at = at - interval '3 days'`;
+  await run();
+  await run();
+  // The old report is now an hour; those of the last two drains are kept.
+  const rows = await database.client`select minutes::int from queue_metrics order by minutes`;
+  expect(rows.map(({ minutes }) => minutes)).toEqual([1, 1, 60]);
 });

@@ -10,8 +10,11 @@ export interface FoldingOptions {
   readonly db: Runner;
   readonly known: KnownMetrics;
   readonly events: WorkerEmitter;
+  /** Whether it ends when nothing is due: then it may be all that adds up. */
+  readonly untilEmpty: boolean;
 }
 
+const FIRST_WITHIN_MS = 5_000;
 const FOLD_EVERY_MS = 300_000;
 
 /** Adds up the reports of each hour once it is over, and at the start those of the hours without a worker. */
@@ -23,9 +26,9 @@ export class Folding implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { db, known, events } = this.#options;
+    const { db, known, events, untilEmpty } = this.#options;
     // Workers that start together do not fold together.
-    await sleep(Math.random() * 5_000, signal);
+    if (!untilEmpty) await sleep(Math.random() * FIRST_WITHIN_MS, signal);
     while (!signal.aborted) {
       try {
         while (!signal.aborted && (await foldMetrics(db, known)));

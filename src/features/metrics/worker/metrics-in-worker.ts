@@ -12,18 +12,19 @@ const FIRST_PRUNE_WITHIN_MS = 60_000;
 export function metricsInWorker(queueMetrics: MetricsTables['queueMetrics']): BackgroundFeature {
   return {
     tables: { tables: { queueMetrics }, entry: METRICS_ENTRY },
-    forWorker({ statements, tables, workerId, events }) {
+    forWorker({ statements, tables, workerId, events, untilEmpty }) {
       const db = statements.of('upkeep');
       const known = { tables, metrics: queueMetrics };
       const reporting = new Reporting({ db, workerId, events, known });
       const pruning = new Pruning({
         prune: (limit) => pruneMetrics(db, known, limit),
         what: 'metrics',
-        firstWithinMs: FIRST_PRUNE_WITHIN_MS,
+        // A drain may be all that prunes.
+        firstWithinMs: untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS,
         events,
       });
       return {
-        background: [reporting, new Folding({ db, known, events }), pruning],
+        background: [reporting, new Folding({ db, known, events, untilEmpty }), pruning],
         noteAttempt: (ended) => reporting.note(ended),
         write: () => reporting.write(),
       };
