@@ -297,6 +297,26 @@ describe('an attempt', () => {
     });
   });
 
+  test('whose job passes its deadline ends with its handler, as that does', async () => {
+    const late = defineJob('late', { deadlineMs: 400 });
+    const { id } = await queue.enqueue(database.db, late);
+    const worker = createWorker(database.db, {
+      queue,
+      log: false,
+      handlers: [
+        handle(late, async ({ signal }) => {
+          await until(() => signal.aborted);
+          return 'done all the same';
+        }),
+      ],
+    });
+    await worker.start();
+    await until(async () => (await queue.find(database.db, id))?.state === 'completed');
+    const process = await ended('process late');
+    await worker.stop();
+    expect(process.attributes).toMatchObject({ 'drizzle_queue.job.outcome': 'completed' });
+  });
+
   test('that a stop interrupts is told apart, hanging or not', async () => {
     const hanging = defineJob('hanging');
     const heeding = defineJob('heeding');

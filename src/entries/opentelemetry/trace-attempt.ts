@@ -43,6 +43,8 @@ export const ATTEMPT_SPAN = /* @__PURE__ */ createContextKey('drizzle-queue atte
 
 /** A handler that is told that its worker stops has this long to return. */
 const GRACE_MS = 1_000;
+/** After these the worker goes on waiting for the handler. */
+const AWAITED: ReadonlySet<string> = new Set(['JobCancelledError', 'JobDeadlineError']);
 
 /** Runs a handler in a span of its own. */
 export async function traceAttempt(
@@ -135,15 +137,15 @@ function linksOf(jobs: readonly Job[]): Link[] {
 
 /**
  * Ends the span when the worker no longer waits for the handler (a timeout, a lost job, a worker's stop).
- * Otherwise the span of a hanging handler would never be seen. The worker still waits for a cancelled
- * handler.
+ * Otherwise the span of a hanging handler would never be seen. The worker still waits for a handler that was
+ * cancelled, or whose job has passed its deadline.
  */
 export function endWhenLeft(span: Span, signal: AbortSignal, outcome: string): () => void {
   let timer: NodeJS.Timeout | undefined;
   const leave = () => {
     const { reason } = signal;
     span.addEvent('aborted', { reason: nameOf(reason) });
-    if (nameOf(reason) === 'JobCancelledError') return;
+    if (AWAITED.has(nameOf(reason))) return;
     const stops = nameOf(reason) === 'QueueError';
     const end = () => {
       span.setAttribute(outcome, stops ? 'interrupted' : 'failed');
