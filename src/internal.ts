@@ -79,6 +79,7 @@ export { samplePayloads } from './core/queries/operate/sample-payloads.ts';
 export { type JsonText, type ShownJob, showJob } from './core/queries/operate/show-job.ts';
 export { isCitus } from './core/queries/presence/is-citus.ts';
 export { notInVitals } from './core/queue/check/not-in-vitals.ts';
+export { isLiveState } from './core/queue/operate/filter-values.ts';
 export { figuresOf } from './core/queue/stats/known-figures.ts';
 export { isOldestUnknown } from './core/queue/stats/queue-stats.ts';
 export { Rest } from './core/queue/stats/rest.ts';

@@ -112,6 +112,24 @@ describe('some that are selected', () => {
     expect((await post(dashboard, '/actions/cancel-many', fields)).status).toBe(415);
   });
 
+  test('are cancelled in the state that they were found in, and not once they run', async () => {
+    const [a = 0, b = 0] = await addJobs(database.client, [{}, {}]);
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: 'state:due' }));
+    const { cancelMany } = queue;
+    const spy = vi.spyOn(queue, 'cancelMany').mockImplementation(async (...given) => {
+      // A worker claims it in between.
+      await database.client`update queue_jobs set worker_id = 4, claimed_at = now() where id = ${a}`;
+      return await cancelMany.apply(queue, given);
+    });
+    const answer = await press(dashboard, html);
+    spy.mockRestore();
+    expect(answer).toMatch(/done=cancelled-many&n=1&left=1$/);
+    expect([await stateOf(a), await stateOf(b)]).toEqual(['running', 'cancelled']);
+    const [row] = await database.client`select cancel_reason from queue_jobs where id = ${a}`;
+    expect(row).toEqual({ cancel_reason: null });
+  });
+
   test('the longest filter fits into the form, whatever it is written in', async () => {
     const title = '請'.repeat(1_980);
     await addJob(database.client, { payload: { title } });

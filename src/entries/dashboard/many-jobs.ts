@@ -1,4 +1,11 @@
-import { countMany, databaseTime, findMany, type ManyAction, type ManyJobs } from '../../internal.ts';
+import {
+  countMany,
+  databaseTime,
+  findMany,
+  isLiveState,
+  type ManyAction,
+  type ManyJobs,
+} from '../../internal.ts';
 import { MAX_FILTER, pinned } from '../filter/filter.ts';
 import type { DashboardAction } from './access.ts';
 import { within } from './looks.ts';
@@ -111,7 +118,10 @@ async function doWith(
   const { db, queue } = visit.settings;
   switch (action) {
     case 'cancel': {
-      const { cancelled, requested } = await queue.cancelMany(db, { ids }, { reason: reasonOf(visit) });
+      // One that was found due may run by now.
+      const state = isLiveState(search.state) ? search.state : undefined;
+      const which = { ids, ...(state !== undefined && { state }) };
+      const { cancelled, requested } = await queue.cancelMany(db, which, { reason: reasonOf(visit) });
       return cancelled + requested;
     }
     case 'redrive': {

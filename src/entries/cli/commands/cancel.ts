@@ -65,7 +65,11 @@ async function cancel(context: Context<Flags>): Answer {
       name: 'cancel',
       action: force === true ? 'force' : 'cancel',
       none: { cancelled: 0, requested: 0, locked: 0 },
-      act: async (ids) => ({ ...(await queue.cancelMany(db, { ids: [...ids] }, { reason, force })) }),
+      act: async (ids, search) => {
+        // One that was found due may run by now.
+        const state = LIVE_STATES.find((each) => each === search.state);
+        return { ...(await queue.cancelMany(db, { ids: [...ids], ...given({ state }) }, { reason, force })) };
+      },
     });
   }
   const { payload, createdAfter, createdBefore, kind, group, state, limit } = flags;
