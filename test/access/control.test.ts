@@ -128,6 +128,7 @@ const intervening: readonly Part[] = [
   (db) => queue.limits.set(db, { queue: 'few' }, { concurrency: 1 }),
   (db) => queue.limits.set(db, limit, { weight: 2 }),
   (db) => queue.limits.set(db, limit, null),
+  (db) => queue.limits.set(db, { ...limit, group: '*' }, { weight: 2 }),
   (db) => queue.limits.list(db, { queue: 'few' }),
   (db) => queue.limits.unblock(db, { queue: 'few', group: 'g1' }),
   (db) => queue.redrive(db, { queue: 'few' }),
