@@ -161,6 +161,21 @@ describe('an attempt that no longer holds its job', () => {
     },
   );
 
+  test.each(ways)(
+    'records no wait of a step that it has ended, however late: $way',
+    async ({ record: recordBy }) => {
+      const id = await enqueue();
+      const [row] = await database.client<[{ fence: string }]>`
+      update queue_jobs set worker_id = 1, fence = fence + 1, claimed_at = now() returning fence`;
+      const one = step(id, Number(row.fence), '1');
+      const holder = { queue: 'q', workerId: 1 };
+      expect(await recordBy(holder, one)).toBe(true);
+      const { output: _, ...open } = { ...one, ended: false };
+      expect(await recordBy(holder, open as unknown as typeof one)).toBe(false);
+      expect(await queue.workflows.steps(database.db, id)).toMatchObject([{ name: 'one', output: 1 }]);
+    },
+  );
+
   test('gets a LeaseLostError, and its transaction is rolled back', async () => {
     await database.client`create table written (job bigint)`;
     const errors: string[] = [];

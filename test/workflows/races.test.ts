@@ -417,11 +417,12 @@ describe('two steps of one attempt that want the same signal', () => {
     expect(await waiting()).toBe(true);
   });
 
-  test('naively, each by a place of its own: the last to ask says that nobody waits', async () => {
+  test('by places of their own: a repetition that is carried out late leaves the mailbox waiting', async () => {
     await send(1);
+    expect(await want('one', 0, false)).toMatchObject({ type: 'received' });
     expect(await want('two', 1, false)).toMatchObject({ type: 'waiting' });
     expect(await want('one', 0, false)).toMatchObject({ type: 'received' });
-    // The second step waits, and no sender is told to wake it.
-    expect(await waiting()).toBe(false);
+    // Else no sender would be told to wake the second step.
+    expect(await waiting()).toBe(true);
   });
 });

@@ -4,7 +4,7 @@
       where j.queue = $2 and j.id = $3::int8
         and j.worker_id is not distinct from $4::int8 and j.fence = $5::int8
       on conflict (job_id, queue, name) do update
-      set waiting = jsonb_array_length(m.sent) <= $6::int4,
+      set waiting = jsonb_array_length(m.sent) <= greatest($6::int4, m.received),
         received = greatest(m.received, least($7::int4 + 1, jsonb_array_length(m.sent))),
         updated_at = excluded.updated_at
       returning m.sent -> $8::int4 -> 'value' as value

@@ -4,7 +4,7 @@
       where j.queue = $3 and j.id = $4::int8
         and j.worker_id is not distinct from $5::int8 and j.fence = $6::int8
       on conflict (job_id, queue, name) do update
-      set waiting = jsonb_array_length(m.sent) <= $7::int4,
+      set waiting = jsonb_array_length(m.sent) <= greatest($7::int4, m.received),
         received = greatest(m.received, least($8::int4 + 1, jsonb_array_length(m.sent))),
         updated_at = excluded.updated_at
       returning m.sent -> $9::int4 -> 'value' as value

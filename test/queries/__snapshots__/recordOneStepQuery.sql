@@ -14,7 +14,7 @@
     on conflict (job_id, queue, name) do update
     set output = excluded.output, error = excluded.error, attempts = excluded.attempts,
       fence = excluded.fence, ended_at = excluded.ended_at
-    where s.ended_at is null or s.fence = excluded.fence
+    where s.ended_at is null or (s.fence = excluded.fence and excluded.ended_at is not null)
     returning s.job_id
 -- $1 = "100ms"
 -- $2 = "mail"

@@ -67,7 +67,8 @@ export function receiveSignalQuery(
   const patience = lockPatience(tables, locks);
   const taken = isBehind
     ? sql`waiting = true`
-    : sql`waiting = jsonb_array_length(m.sent) <= ${at}::int4,
+    : // A repetition may be carried out late, when another step of the attempt waits for the next one.
+      sql`waiting = jsonb_array_length(m.sent) <= greatest(${at}::int4, m.received),
         received = greatest(m.received, least(${at}::int4 + 1, jsonb_array_length(m.sent)))`;
   // One of several is recorded only once it is there, with its key.
   const what =
