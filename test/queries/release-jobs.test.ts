@@ -8,7 +8,8 @@ const database = useTestDatabase();
 
 beforeEach(() => clearTables(database.client));
 
-const mine = { queue: 'q', workerId: 1, except: [] };
+const everywhere = { after: 0 };
+const mine = { queue: 'q', workerId: 1, except: [], ids: everywhere };
 
 test('gives back what the worker holds in this queue, with the attempt; the fence and the place stay', async () => {
   const [own, other, waiting, elsewhere] = await addJobs(database.client, [

@@ -16,6 +16,7 @@ import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/core/queries
 import { insertOneJobQuery } from '../../../src/core/queries/enqueue/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/core/queries/enqueue/insert-selected-jobs.ts';
 import { findHeldJobsQuery } from '../../../src/core/queries/hold/find-held-jobs.ts';
+import { findPageEndQuery } from '../../../src/core/queries/hold/find-page-end.ts';
 import { findUnknownJobsQuery } from '../../../src/core/queries/hold/find-unknown-jobs.ts';
 import { lockHeldJobQuery } from '../../../src/core/queries/hold/lock-held-job.ts';
 import { lockHeldJobsQuery } from '../../../src/core/queries/hold/lock-held-jobs.ts';
@@ -854,7 +855,9 @@ export function allStatements(
       queue: text,
       workerId: id,
       except: [{ id, fence: 7 }],
+      ids: { after: id, last: id + 1 },
     }),
+    findPageEndQuery: findPageEndQuery(tables, id),
     findJobQuery: findJobQuery(tables, id),
     findJobsQuery: findJobsQuery(tables, [id, id + 1]),
     findLiveIdsQuery: findLiveIdsQuery(tables, [id, id + 1]),

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import type { Runner } from '../../../src/core/sql/executor.ts';
 import { Retries } from '../../../src/core/time/retries.ts';
 import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
@@ -11,30 +12,86 @@ const database = useTestDatabase();
 
 beforeEach(() => clearTables(database.client));
 
+const holder = { queue: 'q', workerId: 1 };
+/** It knows of none of the jobs, and one of another claim runs. */
+const knowsNone = {
+  jobs: [],
+  size: 1,
+  giveBackLeftovers: async () => undefined,
+} as unknown as Attempts;
+
+function makeHoldings(db: Runner = database.db): Holdings {
+  const events = new WorkerEmitter();
+  const retries = new Retries();
+  return new Holdings({ db, tables, holder, attempts: knowsNone, events, retries, onDue: () => undefined });
+}
+
+const loseAnswer = (holdings: Holdings) =>
+  expect(holdings.answerTo(Promise.reject(new Error('the connection broke')))).rejects.toThrow('broke');
+
+test('claims go on between the pages of a look through a large table', async () => {
+  const first = await addJob(database.client, { workerId: 1, attempt: 1 });
+  // More than a page, and none of this worker's.
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts)
+    select case n % 2 when 0 then 'q' else 'other' end, 'k', 'null', 3 from generate_series(1, 50000) as n`;
+  const last = await addJob(database.client, { workerId: 1, attempt: 1 });
+  const heldBy = async (id: number) =>
+    (await database.client`select worker_id from queue_jobs where id = ${id}`)[0]?.['worker_id'];
+  const holdings = makeHoldings();
+  await loseAnswer(holdings);
+  expect(await holdings.releaseUnknown()).toBe(1);
+  expect([await heldBy(first), await heldBy(last)]).toEqual([null, '1']);
+  expect([holdings.mayHoldMore, holdings.releaseInMs]).toEqual([true, 0]);
+  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(await heldBy(last)).toBe(null);
+  expect(holdings.mayHoldMore).toBe(false);
+  expect(holdings.releaseInMs).toBeGreaterThan(0);
+});
+
+test('an answer that is lost during a look is looked for again', async () => {
+  const answer = gate();
+  let asked = 0;
+  const holdings = makeHoldings({
+    async execute(query) {
+      if (++asked === 1) await answer.opened;
+      return await database.db.execute(query);
+    },
+  });
+  await loseAnswer(holdings);
+  const released = holdings.releaseUnknown();
+  await loseAnswer(holdings);
+  answer.open();
+  expect(await released).toBe(0);
+  expect(holdings.mayHoldMore).toBe(true);
+  expect(holdings.releaseInMs).toBeLessThanOrEqual(5_000);
+});
+
+test('a stop does not wait for a look that takes long: the worker has yet to leave', async () => {
+  const holdings = makeHoldings();
+  await loseAnswer(holdings);
+  await database.client.begin(async (tx) => {
+    await tx`lock table queue_jobs in access exclusive mode`;
+    await holdings.giveBack(new AbortController().signal);
+  });
+});
+
 test('another server that answers while jobs are given back may have forgotten ends as well', async () => {
   const answer = gate();
-  let looks = 0;
-  const holdings = new Holdings({
-    db: {
-      async execute(...sent: Parameters<typeof database.db.execute>) {
-        const rows = await database.db.execute(...sent);
-        if (++looks === 1) await answer.opened;
-        return rows;
-      },
+  let asked = 0;
+  const holdings = makeHoldings({
+    async execute(query) {
+      const rows = await database.db.execute(query);
+      // First it has asked how far the page reaches.
+      if (++asked === 2) await answer.opened;
+      return rows;
     },
-    tables,
-    holder: { queue: 'q', workerId: 1 },
-    // It knows of none of the jobs, and one of another claim runs.
-    attempts: { jobs: [], size: 1 } as unknown as Attempts,
-    events: new WorkerEmitter(),
-    retries: new Retries(),
-    onDue: () => undefined,
   });
   const claimed = { kinds: [], limit: 1, among: false, sawEnd: false, leftOut: false, endMs: 0 };
   await holdings.answerTo(Promise.resolve({ ...claimed, jobs: [{} as never] }));
   holdings.noteOtherServer();
   const released = holdings.releaseUnknown();
-  await expect.poll(() => looks).toBe(1);
+  await expect.poll(() => asked).toBe(2);
   // Its look is over, and the next server does not know that this job has ended.
   holdings.noteOtherServer();
   const id = await addJob(database.client, { workerId: 1, attempt: 2, fence: 2 });

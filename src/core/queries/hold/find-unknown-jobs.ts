@@ -3,6 +3,13 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { type HeldJob, idsAndFences } from '../../sql/fence.ts';
 
+export interface IdRange {
+  /** Not this one itself. */
+  readonly after: number;
+  /** This one, too. @default all that are left */
+  readonly last?: number | undefined;
+}
+
 export interface KnownHoldings {
   readonly queue: string;
   readonly workerId: number;
@@ -11,6 +18,8 @@ export interface KnownHoldings {
    * lost, and hold it again by one whose result never came.
    */
   readonly except: readonly HeldJob[];
+  /** Where to look: no index knows a job's holder, so it reads all of these. */
+  readonly ids: IdRange;
   /**
    * Whether the worker may have begun what it does not know: then a job whose beginning is recorded has spent
    * its attempt. Else it was never begun, whatever its claim says.
@@ -22,7 +31,6 @@ export interface KnownHoldings {
 
 /**
  * Finds the jobs of one queue that a worker holds without knowing it, after the answer to a claim was lost.
- * Reads the whole queue, because no index knows a job's holder.
  *
  * **Under concurrency.** A plain read: what it finds may be held by another when it arrives.
  */
@@ -37,11 +45,12 @@ export async function findUnknownJobs(
 
 export function findUnknownJobsQuery(
   { queueJobs }: QueueTables,
-  { queue, workerId, except }: KnownHoldings,
+  { queue, workerId, except, ids: { after, last = Number.MAX_SAFE_INTEGER } }: KnownHoldings,
 ): SQL {
   return sql`
     select j.id, j.fence from ${queueJobs} as j
     where j.queue = ${queue} and j.worker_id = ${workerId}
+      and j.id > ${after}::int8 and j.id <= ${last}::int8
       and ((j.id, j.fence) in (
         select i.id, i.fence from rows from (${idsAndFences(except)}) as i(id, fence)
       )) is not true`;

@@ -6,9 +6,9 @@ import { endHolds } from '../../sql/hold-end.ts';
 import { findUnknownJobs, type KnownHoldings } from './find-unknown-jobs.ts';
 
 /**
- * Gives back every job of one queue that a worker holds without knowing it, after the answer to a claim was
- * lost. Returns how many. The attempts are given back too, since a job that its worker does not know of was
- * never begun; unless the server may have forgotten that it has ended.
+ * Gives back the jobs of one queue, in a range of ids, that a worker holds without knowing it, after the
+ * answer to a claim was lost. Returns how many. The attempts are given back too, since a job that its worker
+ * does not know of was never begun; unless the server may have forgotten that it has ended.
  *
  * **Under concurrency.** It names what it gives back by id and fence, so it may arrive at any time, and
  * twice: a job that a peer has taken over, or that the worker has claimed again since, does not match. A
@@ -25,7 +25,7 @@ export async function releaseJobs(db: Runner, tables: QueueTables, holdings: Kno
 /** @endsHold a claim whose answer was lost */
 export function releaseJobsQuery(
   tables: QueueTables,
-  holder: Omit<KnownHoldings, 'except'>,
+  holder: Omit<KnownHoldings, 'except' | 'ids'>,
   jobs: readonly HeldJob[],
 ): SQL {
   return endHolds(tables, {

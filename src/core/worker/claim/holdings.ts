@@ -1,8 +1,10 @@
 import { findHeldJobs } from '../../queries/hold/find-held-jobs.ts';
+import { findPageEnd } from '../../queries/hold/find-page-end.ts';
 import { releaseJobs } from '../../queries/hold/release-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import { resolvesWithin } from '../../time/resolves-within.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import type { Attempts } from '../begin/attempts.ts';
@@ -20,6 +22,9 @@ export interface HoldingsOptions {
   readonly onDue: () => void;
 }
 
+/** A stop promises an end, and the worker's own row is still to be removed after this. */
+const LAST_LOOK_MS = 1_000;
+
 /** Keeps what a worker knows it holds of one queue equal to what the database says that it holds. */
 export class Holdings {
   readonly #options: HoldingsOptions;
@@ -30,6 +35,8 @@ export class Holdings {
   #hasClaimed = false;
   /** Whether the server may have forgotten that jobs have ended, and the worker knows them no longer. */
   #endsMayBeLost = false;
+  /** The look that is under way through the table, page by page. */
+  #look: { readonly beganMs: number; after: number } | undefined;
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
@@ -69,22 +76,24 @@ export class Holdings {
   }
 
   /**
-   * To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost.
-   * Returns how many were given back, to places that claims may have passed.
+   * To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost. Looks
+   * through one page of the table, so that claims go on beside a look through a large one. Returns how many
+   * jobs were given back, to places that claims may have passed.
    */
   async releaseUnknown(): Promise<number> {
-    const nowMs = performance.now();
-    if (this.#lostAnswers.releaseInMs(nowMs) > 0) return 0;
-    const released = await this.#release();
-    this.#lostAnswers.noteRelease(nowMs, performance.now());
-    return released;
+    return this.#lostAnswers.releaseInMs(performance.now()) > 0 ? 0 : await this.#releasePage();
   }
 
-  /** Gives back what is held at the very end; reads the whole queue only if a claim's answer was lost. */
+  /** Gives back what is held at the very end; looks through the table only if a claim's answer was lost. */
   async giveBack(tooLate: AbortSignal): Promise<void> {
     await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
-    if (tooLate.aborted) return;
-    if (this.#lostAnswers.suspected) await this.#release();
+    if (!this.#lostAnswers.suspected || tooLate.aborted) return;
+    // Since it began, the last claim may have taken what it has passed.
+    this.#look = undefined;
+    const endMs = performance.now() + LAST_LOOK_MS;
+    do {
+      if (!(await resolvesWithin(this.#releasePage(), endMs - performance.now()))) return;
+    } while (this.#look !== undefined && !tooLate.aborted);
   }
 
   /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */
@@ -97,16 +106,21 @@ export class Holdings {
     attempts.endLost(unfinished, await findHeldJobs(db, tables, holder, jobs));
   }
 
-  async #release(): Promise<number> {
+  async #releasePage(): Promise<number> {
     const { db, tables, holder, attempts } = this.#options;
+    this.#look ??= { beganMs: performance.now(), after: 0 };
+    const look = this.#look;
+    const { beganMs, after } = look;
+    const last = await findPageEnd(db, tables, after);
     const mayHaveBegun = this.#endsMayBeLost;
-    // Another server may answer while the statement is under way: then they are looked for again.
-    this.#endsMayBeLost = false;
-    try {
-      return await releaseJobs(db, tables, { ...holder, except: attempts.jobs, mayHaveBegun });
-    } catch (error) {
-      this.#endsMayBeLost ||= mayHaveBegun;
-      throw error;
+    const ids = { after, last };
+    const released = await releaseJobs(db, tables, { ...holder, except: attempts.jobs, ids, mayHaveBegun });
+    if (last !== undefined) look.after = last;
+    else {
+      if (this.#look === look) this.#look = undefined;
+      // Another server may have answered meanwhile: then they are looked for again.
+      if (this.#lostAnswers.noteRelease(beganMs, performance.now())) this.#endsMayBeLost = false;
     }
+    return released;
   }
 }

@@ -6,7 +6,7 @@ import { lateAnswerTo } from '../statements/no-answer-error.ts';
  */
 const SUSPECT_MS = 16 * 60_000;
 const FIRST_RELEASE_MS = 5_000;
-/** Each release reads the whole queue, and a claim that comes late is the less likely the later. */
+/** Each release reads the whole table, and a claim that comes late is the less likely the later. */
 const TIMES_LATER = 1.5;
 
 /** When to give back what a claim whose answer was lost may have taken: its worker does not know of it. */
@@ -17,6 +17,8 @@ export class LostAnswers {
   #releasedMs = Number.NEGATIVE_INFINITY;
   /** When it was last said that a release is due at once. */
   #urgedMs = Number.NEGATIVE_INFINITY;
+  /** When an answer was last known to be lost. */
+  #lostMs = Number.NEGATIVE_INFINITY;
   /** An answer was lost since the last release. */
   #owed = false;
   /** Until a release that came after all that the server may still do. */
@@ -71,17 +73,23 @@ export class LostAnswers {
     return Math.max(this.#releasedMs + this.#pauseMs - nowMs, 0);
   }
 
-  /** @param beganMs what came up since then, it may have missed */
-  noteRelease(beganMs: number, endedMs: number): void {
-    if (this.#urgedMs >= beganMs) return;
-    if (!this.#owed) this.#pauseMs *= TIMES_LATER;
+  /**
+   * @param beganMs what came up since then, it may have missed
+   * @returns whether it has found all that it was {@link suspect suspected} for
+   */
+  noteRelease(beganMs: number, endedMs: number): boolean {
+    if (this.#urgedMs >= beganMs) return false;
     this.#releasedMs = endedMs;
+    if (this.#lostMs >= beganMs) return true;
+    if (!this.#owed) this.#pauseMs *= TIMES_LATER;
     this.#owed = false;
     this.#suspected = this.#late > 0 || beganMs <= this.#suspectUntilMs;
+    return true;
   }
 
   #noteLost(error: unknown): void {
-    this.#suspectUntilMs = performance.now() + SUSPECT_MS;
+    this.#lostMs = performance.now();
+    this.#suspectUntilMs = this.#lostMs + SUSPECT_MS;
     this.#pauseMs = FIRST_RELEASE_MS;
     this.#owed = true;
     this.#suspected = true;
