@@ -32,8 +32,9 @@ async function pooled(max = 3) {
   return { pool, db, proxy, made: () => made };
 }
 
-function statementsOn(db: Database, withSpare = false) {
-  const listen = withSpare ? listenOf(db) : undefined;
+/** @param spare how a connection beside the pool is made */
+function statementsOn(db: Database, spare?: Database) {
+  const listen = spare && listenOf(spare);
   const statements = new Statements({
     db,
     open: listen && (() => openBeside(listen, 'spare_connection')),
@@ -103,14 +104,14 @@ test('a pool without a free connection is no silence: the statement is withdrawn
   expect(await database.client`select from withdrawn`).toHaveLength(0);
 });
 
-test('while the pool owes an answer, a connection of its own serves, and is closed afterwards', async () => {
-  // A driver that closes no connection, as postgres.js.
+/** A database whose first answer comes when it is told to: as of postgres.js, which closes no connection. */
+function silentOnce(): { readonly db: Database; readonly answerLate: () => void } {
   const { db } = database;
   let answerLate: () => void = () => undefined;
-  const silentOnce = Object.create(db, {
+  const silent = Object.create(db, {
     execute: {
       value: (query: Parameters<typeof db.execute>[0]) => {
-        Object.defineProperty(silentOnce, 'execute', { value: db.execute.bind(db) });
+        Object.defineProperty(silent, 'execute', { value: db.execute.bind(db) });
         return new Promise((resolve) => {
           answerLate = () => resolve(db.execute(query));
         });
@@ -118,7 +119,12 @@ test('while the pool owes an answer, a connection of its own serves, and is clos
       configurable: true,
     },
   });
-  const statements = statementsOn(silentOnce, true);
+  return { db: silent, answerLate: () => answerLate() };
+}
+
+test('while the pool owes an answer, a connection of its own serves, and is closed afterwards', async () => {
+  const { db, answerLate } = silentOnce();
+  const statements = statementsOn(db, db);
   const runner = statements.of('claims', LEAST);
   const error: unknown = await failure(runner.execute(PID));
   expect(error).toBeInstanceOf(NoAnswerError);
@@ -132,6 +138,33 @@ test('while the pool owes an answer, a connection of its own serves, and is clos
   await lateAnswerTo(error);
   await until(async () => !(await own()).some(({ pid }) => pid === row?.pid));
   expect(await runner.execute(PID)).toHaveLength(1);
+});
+
+test('what was sent on that connection is answered there, although the pool is well again', async () => {
+  const { db, answerLate } = silentOnce();
+  const statements = statementsOn(db, (await pooled()).db);
+  const error: unknown = await failure(statements.of('heartbeat', LEAST).execute(PID));
+  expect(error).toBeInstanceOf(NoAnswerError);
+  const { answer } = await database.client.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(7)`;
+    const answer = statements
+      .of('claims')
+      .execute(sql`select pg_advisory_xact_lock(7), pg_backend_pid() as pid`)
+      .then(pidOf, String);
+    await until(async () => {
+      const blocked = await tx`select from pg_locks where locktype = 'advisory' and not granted`;
+      return blocked.length === 1;
+    });
+    answerLate();
+    await lateAnswerTo(error);
+    return { answer };
+  });
+  const pid = await answer;
+  expect(pid).toEqual(expect.any(Number));
+  // Then it is closed.
+  await until(
+    async () => (await database.client`select from pg_stat_activity where pid = ${pid}`).length === 0,
+  );
 });
 
 test('a sort of statements that is merely slow gets more time, and then keeps it', async () => {

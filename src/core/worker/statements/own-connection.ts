@@ -1,6 +1,7 @@
 import { QueueError } from '../../../errors.ts';
 import type { Listen } from '../../drivers/listen.ts';
 import type { Runner } from '../../sql/executor.ts';
+import { Condition } from '../../time/condition.ts';
 
 /** A connection that a worker has beside the pool. */
 export interface Connection {
@@ -15,6 +16,7 @@ export interface Connection {
 export class OwnConnection implements Connection {
   readonly #connection: Connection;
   readonly #askedMs = new Set<{ readonly sinceMs: number }>();
+  readonly #answered = new Condition();
   readonly runner: Runner = { execute: (query) => this.#execute(query) };
 
   constructor(connection: Connection) {
@@ -35,6 +37,13 @@ export class OwnConnection implements Connection {
     this.#connection.abandon(reason);
   }
 
+  /** Resolves when it owes no answer, or the signal is aborted. */
+  async idle(over: AbortSignal): Promise<void> {
+    while (this.#askedMs.size > 0 && !over.aborted) {
+      await this.#answered.wait(Number.POSITIVE_INFINITY, over);
+    }
+  }
+
   async #execute(query: Parameters<Runner['execute']>[0]): Promise<unknown> {
     const asked = { sinceMs: performance.now() };
     this.#askedMs.add(asked);
@@ -42,6 +51,7 @@ export class OwnConnection implements Connection {
       return await this.#connection.runner.execute(query);
     } finally {
       this.#askedMs.delete(asked);
+      this.#answered.signal();
     }
   }
 }

@@ -20,6 +20,7 @@ export class Spare {
   #opened: OwnConnection | undefined;
   /** Aborted when the one that was opened is not needed any more; `undefined` while none is. */
   #wanted: AbortController | undefined;
+  readonly #over = new AbortController();
 
   /** @param open `undefined` where the driver has no connection beside the pool */
   constructor(open: (() => OpeningConnection) | undefined) {
@@ -51,11 +52,17 @@ export class Spare {
     void this.#keepOpen(this.#open, this.#wanted.signal);
   }
 
-  /** The pool answers again. */
+  /** The pool answers again. What was sent on the connection that was opened is still answered there. */
   rest(): void {
     this.#wanted?.abort();
     this.#wanted = undefined;
     this.#opened = undefined;
+  }
+
+  /** Closes it, whatever it owes. */
+  end(): void {
+    this.#over.abort();
+    this.rest();
   }
 
   /** Resolves when there is one, or the signal is aborted. */
@@ -67,16 +74,19 @@ export class Spare {
 
   /** Never rejects: without it, statements try the pool. */
   async #keepOpen(open: () => OpeningConnection, unwanted: AbortSignal): Promise<void> {
-    // One for all of them: in a long outage there are many.
-    const openings = new Set<OpeningConnection>();
-    unwanted.addEventListener('abort', () => openings.forEach((opening) => void opening.close()), {
-      once: true,
-    });
+    // One listener for all of them: in a long outage there are many.
+    const openings = new Map<OpeningConnection, OwnConnection | undefined>();
+    const closeAll = () =>
+      openings.forEach((own, opening) => {
+        if (own === undefined) opening.close();
+        else void own.idle(this.#over.signal).then(() => opening.close());
+      });
+    unwanted.addEventListener('abort', closeAll, { once: true });
     while (!unwanted.aborted) {
       // The one that listens may be back by itself.
       if (this.connection === undefined) {
         const opening = open();
-        openings.add(opening);
+        openings.set(opening, undefined);
         const connection = await resultWithin(opening.opened, OPENING_MS).catch(() => undefined);
         if (connection === undefined || unwanted.aborted) {
           opening.close();
@@ -84,6 +94,7 @@ export class Spare {
         } else {
           connection.signal.addEventListener('abort', () => openings.delete(opening), { once: true });
           this.#opened = new OwnConnection(connection);
+          openings.set(opening, this.#opened);
           this.#changed.signal();
         }
       }

@@ -133,7 +133,7 @@ export class Statements {
   end(): void {
     this.#over.abort();
     this.deadlines.end();
-    this.#spare.rest();
+    this.#spare.end();
   }
 
   get prepares(): boolean {
