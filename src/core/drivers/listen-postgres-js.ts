@@ -1,3 +1,4 @@
+import { settlesWithin } from '../time/resolves-within.ts';
 import { aborted, type Listen } from './listen.ts';
 import { type ListenFunction, SharedConnection } from './shared-connection.ts';
 
@@ -5,6 +6,11 @@ import { type ListenFunction, SharedConnection } from './shared-connection.ts';
 export interface PostgresJsClient {
   readonly listen: ListenFunction;
 }
+
+/** Beyond the time that the driver takes to connect, in seconds. */
+const LISTEN_TIMEOUT_S = 10;
+/** The driver's own default, in seconds. */
+const CONNECT_TIMEOUT_S = 30;
 
 /**
  * Listens by the driver's own `listen`, which opens one connection beside its pool for all listeners on a
@@ -26,6 +32,13 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
     const shared = SharedConnection.of(listen);
     const membership = shared?.join(channel, onNotify);
     try {
+      const timeoutS = (shared?.connectTimeoutS || CONNECT_TIMEOUT_S) + LISTEN_TIMEOUT_S;
+      // A network may fall silent just after the connection is made.
+      if (!(await settlesWithin(Promise.race([listening, over]), timeoutS * 1_000))) {
+        const silence = new Error(`The server has not answered LISTEN within ${timeoutS} s`);
+        shared?.destroy(silence);
+        throw silence;
+      }
       await Promise.race([listening, over]);
       await Promise.race([membership?.lost ?? over, over]);
     } finally {

@@ -15,7 +15,11 @@ export interface ListenFunction {
 }
 
 interface DedicatedClient {
-  readonly options: { onclose?: (...args: unknown[]) => void; readonly max?: number };
+  readonly options: {
+    onclose?: (...args: unknown[]) => void;
+    readonly max?: number;
+    readonly connect_timeout?: number;
+  };
   unsafe?(text: string, parameters: unknown[]): PromiseLike<unknown>;
   end(options: { timeout: number }): Promise<void>;
 }
@@ -89,6 +93,11 @@ export class SharedConnection implements ListeningConnection {
     const shared = known.get(client) ?? new SharedConnection(listen, client, unsafe);
     known.set(client, shared);
     return shared;
+  }
+
+  /** How long the driver lets it connect; 0 where it sets no limit. */
+  get connectTimeoutS(): number | undefined {
+    return this.#client.options.connect_timeout;
   }
 
   /**
