@@ -77,6 +77,11 @@ test.each([
   [{ job: report, payload: {} }, "The payload of 'report' is invalid: day"],
   [{ options: { priority: 10 } }, 'priority must be'],
   [{ options: { queue: '' } }, 'queue must be'],
+  [{ options: { uniqueKey: 'a' } }, 'options cannot have uniqueKey'],
+  [{ options: { delayMs: 1_000 } }, 'options cannot have delayMs'],
+  [{ options: { runAt: new Date() } }, 'options cannot have runAt'],
+  [{ options: { awaited: true } }, 'options cannot have awaited'],
+  [{ options: { throttle: { key: 'a', perMs: 1_000 } } }, 'options cannot have throttle'],
 ])('refuses %o', (options, message) => {
   expect(() => define(options)).toThrow(message);
 });

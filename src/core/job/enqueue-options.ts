@@ -133,13 +133,17 @@ export interface GivenOptions extends JobSettings, DueTime {
   replace?: Replace | undefined;
 }
 
-export const ENQUEUE_OPTIONS = namesOf<GivenOptions>({
+const JOB_SETTINGS = {
   priority: true,
   maxAttempts: true,
   queue: true,
   metadata: true,
   group: true,
   cost: true,
+} as const satisfies Record<keyof JobSettings, true>;
+
+export const ENQUEUE_OPTIONS = namesOf<GivenOptions>({
+  ...JOB_SETTINGS,
   delayMs: true,
   runAt: true,
   awaited: true,
@@ -149,3 +153,8 @@ export const ENQUEUE_OPTIONS = namesOf<GivenOptions>({
   throttle: true,
   replace: true,
 });
+
+/** Those that are about a single enqueue: when its job is due, by which key, and who waits for it. */
+export const OPTIONS_OF_ONE: ReadonlySet<string> = new Set(
+  [...ENQUEUE_OPTIONS].filter((name) => !Object.hasOwn(JOB_SETTINGS, name)),
+);

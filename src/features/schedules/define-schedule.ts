@@ -1,5 +1,5 @@
 import { checkDefinition, type JobDefinition, type PayloadInput } from '../../core/job/definition.ts';
-import type { JobSettings } from '../../core/job/enqueue-options.ts';
+import { type GivenOptions, type JobSettings, OPTIONS_OF_ONE } from '../../core/job/enqueue-options.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import {
   checkBoolean,
@@ -21,7 +21,10 @@ import { zoneOf } from './zone.ts';
 export type TickOptions = JobSettings;
 
 /** With columns whose names only a queue knows; it checks them where the schedule is given to it. */
-type AnyTickOptions = TickOptions & Readonly<Record<string, unknown>>;
+type AnyTickOptions = TickOptions &
+  Readonly<Record<string, unknown>> & {
+    readonly [K in Exclude<keyof GivenOptions, keyof JobSettings>]?: undefined;
+  };
 
 /** When a schedule ticks: by a cron expression, or in intervals. */
 export type ScheduleTiming =
@@ -164,6 +167,13 @@ export function defineSchedule<
         `${what('endsAt')} is before the first tick after startsAt, so the schedule would never fire`,
       );
     }
+  }
+  const ofOne = Object.keys(defined.options).find((name) => OPTIONS_OF_ONE.has(name));
+  if (ofOne !== undefined) {
+    throw new TypeError(
+      `${what('options')} cannot have ${ofOne}: each tick enqueues a job that is due at once. With ` +
+        'overlap: false none is enqueued while the one before is live',
+    );
   }
   // Checked again, with the limit and the columns of its queue, when it is stored.
   const given = Object.keys(defined.options).map((key) => ({ key }));
