@@ -1,5 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, defineJob, type Transaction, unvalidated, WaitTimeoutError } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  type Transaction,
+  unvalidated,
+  WaitTimeoutError,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { claim, clearTables, idsOf, jobRow } from '../queries/support/jobs.ts';
@@ -59,6 +67,18 @@ describe('a queue that requires a transaction', () => {
       expect(await visible()).toBe(2);
     },
   );
+
+  test.each(['enqueueFlow', 'enqueueBatch'] as const)('%s refuses a plain db as well', async (name) => {
+    const { workflows } = createQueue({ requireTransaction: true, workflows: workflowsIn(workflowTables) });
+    const enqueued = {
+      enqueueFlow: () => workflows.enqueueFlow(database.db, (flow) => void flow.add(plain)),
+      enqueueBatch: () => workflows.enqueueBatch(database.db, plain, [{}], { last: plain }),
+    }[name]();
+    await expect(enqueued).rejects.toThrow(
+      `workflows.${name}: this queue requires a transaction (createQueue({ requireTransaction: true })): ` +
+        `db.transaction((tx) => queue.workflows.${name}(tx, …))`,
+    );
+  });
 
   test('lets run and enqueueQuery have a db: neither can take a transaction', async () => {
     await strict.enqueueQuery(database.db, plain);

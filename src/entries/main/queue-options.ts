@@ -46,9 +46,10 @@ export interface CreateQueueOptions<
    */
   maxPayloadBytes?: number | undefined;
   /**
-   * Whether `enqueue`, `enqueueMany` and `enqueueFrom` take transactions only. With a plain `db` a job
-   * commits by itself, also inside `db.transaction(…)` where `tx` was meant: its rollback leaves the job, and
-   * on a pool of one connection it waits for ever. `enqueueQuery`, for batches, and `run` take a `db` anyway.
+   * Whether `enqueue`, `enqueueMany`, `enqueueFrom`, `enqueueFlow` and `enqueueBatch` take transactions only.
+   * With a plain `db` a job commits by itself, also inside `db.transaction(…)` where `tx` was meant: its
+   * rollback leaves the job, and on a pool of one connection it waits for ever. `enqueueQuery`, for batches
+   * of the driver, and `run` take a `db` anyway.
    * @default false
    */
   requireTransaction?: TRequired | undefined;

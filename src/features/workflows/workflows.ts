@@ -16,7 +16,13 @@ import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts'
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import { checkExecutor, type Database, type Executor, type Transaction } from '../../core/sql/executor.ts';
+import {
+  checkExecutor,
+  checkTransaction,
+  type Database,
+  type Executor,
+  type Transaction,
+} from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import type { JobLine } from '../../core/sql/job-line.ts';
 import type { JobScope } from '../../core/sql/job-scope.ts';
@@ -389,7 +395,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     db: Database | Executor,
     build: (flow: FlowBuilder<TOwn['insert']>) => void | Promise<void>,
   ): Promise<EnqueuedFlow> {
-    checkExecutor('enqueueFlow', db);
+    this.#checkEnqueue('enqueueFlow', db);
     const tables = this.#all(this.#queue.tables);
     const nodes = await builtFlow(build);
     return await inOneTransaction(db, (tx) => enqueueFlow(tx, tables, this.#queue, nodes));
@@ -417,7 +423,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     entries: BatchEntries<TJob, TOwn['insert']>,
     ending: LastJob<TLast, TOwn['insert']>,
   ): Promise<EnqueuedBatch> {
-    checkExecutor('enqueueBatch', db);
+    this.#checkEnqueue('enqueueBatch', db);
     checkDefinition('enqueueBatch', job);
     const { last, ...entry } = checkObject('enqueueBatch: the last job', ending);
     checkDefinition('enqueueBatch: last', last);
@@ -616,6 +622,11 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
       throw error;
     };
     return await foldAll(tx, this.#all(this.#queue.tables), this.#queue.channel, 'wait', onRefused);
+  }
+
+  #checkEnqueue(caller: string, db: Executor): void {
+    checkExecutor(caller, db);
+    if (this.#queue.settings().requireTransaction) checkTransaction(`workflows.${caller}`, db);
   }
 
   /** With what is known of the server and of limits. */
