@@ -64,4 +64,4 @@ const worker = createWorker(db, { queue, handlers: [agent], concurrency: 10, log
 worker.on('error', () => {});
 worker.on('started', () => process.send?.('ready'));
 await worker.run();
-await db.$client.end();
+await db.$client.end({ timeout: 5 });

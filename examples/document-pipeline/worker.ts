@@ -65,4 +65,4 @@ const worker = createWorker(db, {
 });
 worker.on('started', () => process.send?.('ready'));
 await worker.run();
-await db.$client.end();
+await db.$client.end({ timeout: 5 });

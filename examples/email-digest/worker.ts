@@ -57,4 +57,4 @@ const sending = handle(sendDigest, async ({ payload: { tenantId }, job, db, comp
 
 const worker = createWorker(db, { queue, handlers: [sending], queues: { digests: { concurrency: 8 } } });
 await worker.run();
-await db.$client.end();
+await db.$client.end({ timeout: 5 });

@@ -71,4 +71,4 @@ const worker = createWorker(db, {
   queues: { images: { concurrency: 2 }, cleanup: { concurrency: 2 } },
 });
 await worker.run();
-await db.$client.end();
+await db.$client.end({ timeout: 5 });

@@ -45,4 +45,4 @@ const worker = createWorker(db, {
 worker.on('error', () => {});
 worker.on('started', () => process.send?.('ready'));
 await worker.run();
-await db.$client.end();
+await db.$client.end({ timeout: 5 });

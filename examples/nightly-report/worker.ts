@@ -12,6 +12,8 @@ const { handle } = handlersFor<typeof db>();
 
 const worker = createWorker(db, {
   queue,
+  // A report holds a connection of the pool.
+  concurrency: 2,
   schedules: [nightlyReport],
   handlers: [
     handle(reportSales, async ({ job, db, complete }) => {
@@ -32,4 +34,4 @@ const worker = createWorker(db, {
   ],
 });
 await worker.run();
-await client.end();
+await client.end({ timeout: 5 });

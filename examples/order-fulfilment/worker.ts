@@ -57,4 +57,4 @@ const worker = createWorker(db, { queue, handlers: [fulfilment], concurrency: 20
 worker.on('error', () => {});
 worker.on('started', () => process.send?.('ready'));
 await worker.run();
-await db.$client.end();
+await db.$client.end({ timeout: 5 });

@@ -11,8 +11,8 @@ import { packOrder, queue, sendReceipt } from './jobs.ts';
 import { deliver, MailServerError } from './outside-world.ts';
 import { orders, products } from './schema.ts';
 
-// Each handler that is in a transaction keeps a connection, and the worker needs one or two for itself.
-const { db, close } = connect({ max: 14 });
+// Each handler that is in a transaction keeps a connection: twelve of them, and three for the worker.
+const { db, close } = connect({ max: 15 });
 const { handle } = handlersFor<typeof db>();
 
 const receipts = handle(sendReceipt, async ({ payload, job, signal, db, complete }) => {

@@ -48,4 +48,4 @@ const worker = createWorker(db, {
   queues: { exports: { concurrency: 8 }, ledger: { concurrency: 8 } },
 });
 await worker.run();
-await client.end();
+await client.end({ timeout: 5 });

@@ -2,4 +2,4 @@
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { client, db } from './lib/database';
 
-migrate(db, { migrationsFolder: 'drizzle' }).finally(() => client.end());
+migrate(db, { migrationsFolder: 'drizzle' }).finally(() => client.end({ timeout: 5 }));

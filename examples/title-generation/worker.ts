@@ -30,7 +30,7 @@ const titles = handle(generateTitle, async ({ payload: { chatId, userId }, signa
 async function main(): Promise<void> {
   const worker = createWorker(db, { queue, handlers: [titles], queues: { llm: { concurrency: 10 } } });
   await worker.run();
-  await client.end();
+  await client.end({ timeout: 5 });
 }
 
 main();

@@ -46,4 +46,4 @@ const deliveries = handle(deliverEvent, async ({ payload: { endpointId, ...event
 
 const worker = createWorker(db, { queue, handlers: [deliveries], queues: { webhooks: { concurrency: 8 } } });
 await worker.run();
-await db.$client.end();
+await db.$client.end({ timeout: 5 });
