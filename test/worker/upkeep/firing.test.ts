@@ -150,6 +150,40 @@ test('an interval of other hands without a length is an error, and the others fi
   expect(errors[0]).toMatchObject({ during: "firing the schedule 'a'", error: { name: 'TypeError' } });
 });
 
+test.each([
+  ['a right that it lacks', '42501'],
+  ['a table that is not there', '42P01'],
+])('a schedule whose job a trigger refuses for %s holds up no other', async (_, state) => {
+  const { client } = database;
+  await client.unsafe(`create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'refused' using errcode = '${state}'; end $$`);
+  await client`
+    create trigger refuse before insert on queue_jobs for each row when (new.kind = 'other')
+    execute function refuse()`;
+  onTestFinished(async () => {
+    await client`drop trigger refuse on queue_jobs`;
+    await client`drop function refuse`;
+  });
+  const refused = defineSchedule('refused', { job: other, cron: '* * * * * *' });
+  const { fired, errors } = await ticking([refused, secondly('a')]);
+  await until(async () => errors.length >= 3 && (await jobsOf('a')).length >= 5);
+  expect(new Set(errors.map(({ during }) => during))).toEqual(new Set(["firing the schedule 'refused'"]));
+  expectEverySecond(await jobsOf('a'));
+  expect(fired.some((text) => text.startsWith('refused'))).toBe(false);
+});
+
+test('one that was set, of a kind without handlers, is taken over by the worker that declares it', async () => {
+  await queue.schedules.set(database.db, defineSchedule('a', { job: tick, every: 60_000 }));
+  const declared = defineSchedule('a', { job: other, cron: '* * * * * *' });
+  await ticking([declared], { jobs: [other] });
+  // First it fires what was due before.
+  await until(async () => {
+    const kinds = await database.client<{ kind: string }[]>`
+      select kind from queue_jobs union all select kind from queue_results`;
+    return kinds.some(({ kind }) => kind === 'other');
+  });
+});
+
 describe('a deploy with another timing, while a tick of the old one is due that cannot be fired', () => {
   test.each([
     ['because its job is refused', 'alter table queue_jobs add check (payload <> \'"old"\')'],

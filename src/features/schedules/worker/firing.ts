@@ -232,24 +232,31 @@ export class Firing implements BackgroundPart {
     try {
       return new Set(await this.#send(firings));
     } catch (error) {
-      if (isAboutTheServer(error) || isAboutAccess(error)) throw error;
+      if (isAboutTheServer(error)) throw error;
       const [first, ...others] = firings;
       if (first !== undefined && others.length === 0) this.#fail(first.name, error);
-      if (others.length === 0) return NONE;
+      return others.length === 0 ? NONE : await this.#sendEach(firings);
     }
-    const moved = new Set<string>();
-    for (const firing of firings) for (const name of await this.#sendAlone(firing)) moved.add(name);
-    return moved;
   }
 
-  async #sendAlone(firing: FiringOf): Promise<readonly string[]> {
-    try {
-      return await this.#send([firing]);
-    } catch (error) {
-      if (isAboutTheServer(error)) throw error;
-      this.#fail(firing.name, error);
-      return [];
+  /** @throws when all are refused for want of a right, or of what a statement names */
+  async #sendEach(firings: readonly FiringOf[]): Promise<ReadonlySet<string>> {
+    const moved = new Set<string>();
+    const refusals = new Map<string, unknown>();
+    for (const firing of firings) {
+      try {
+        for (const name of await this.#send([firing])) moved.add(name);
+      } catch (error) {
+        if (isAboutTheServer(error)) throw error;
+        refusals.set(firing.name, error);
+      }
     }
+    const areAllAboutAccess = refusals.size === firings.length && [...refusals.values()].every(isAboutAccess);
+    for (const [name, error] of refusals) {
+      if (areAllAboutAccess) throw error;
+      this.#fail(name, error);
+    }
+    return moved;
   }
 
   async #send(firings: readonly FiringOf[]): Promise<readonly string[]> {
