@@ -6,8 +6,8 @@
     from "queue_schedules" as s
     where s.paused_at is null
       and s.next_at <= statement_timestamp() + $1::float8 * interval '1 millisecond'
-      and (case when s.declared_by is null then s.kind in (select jsonb_array_elements_text($2::text::jsonb))
-        else s.name in (select jsonb_array_elements_text($3::text::jsonb)) end) is true
+      and (s.name in (select jsonb_array_elements_text($2::text::jsonb))
+        or s.declared_by is null and s.kind in (select jsonb_array_elements_text($3::text::jsonb))) is true
       and (s.name in (select jsonb_array_elements_text($4::text::jsonb))) is not true
     order by s.next_at limit $5
 -- $1 = 120000

@@ -8,7 +8,7 @@ import { type StoredTiming, timingColumns, toStoredTiming } from '../sql/stored-
 export interface ScheduleQuestion {
   /** The names that it declares itself. */
   readonly declared: readonly string[];
-  /** The kinds that it has handlers for: it fires those that were set, and not declared, of these kinds. */
+  /** The kinds that it has handlers for: it also fires those that were set, and not declared, of these kinds. */
   readonly kinds: readonly string[];
   /** Names to leave out. */
   readonly except: readonly string[];
@@ -58,8 +58,8 @@ export function findDueSchedulesQuery(
     from ${queueSchedules} as s
     where s.paused_at is null
       and s.next_at <= statement_timestamp() + ${horizonMs}::float8 * interval '1 millisecond'
-      and (case when s.declared_by is null then s.kind in (${names(kinds)})
-        else s.name in (${names(declared)}) end) is true
+      and (s.name in (${names(declared)})
+        or s.declared_by is null and s.kind in (${names(kinds)})) is true
       and (s.name in (${names(except)})) is not true
     order by s.next_at limit ${limit}`;
 }
