@@ -297,6 +297,55 @@ describe('an attempt', () => {
     });
   });
 
+  test.each(['a cancel', 'the deadline'])('nor does it after %s, once the attempt is over', async (told) => {
+    const name = told === 'a cancel' ? 'told' : 'late';
+    const options = { timeoutMs: 800, maxAttempts: 1, ...(name === 'late' && { deadlineMs: 400 }) };
+    const hanging = defineJob(name, options);
+    const { id } = await queue.enqueue(database.db, hanging);
+    const began: AbortSignal[] = [];
+    const worker = createWorker(database.db, {
+      queue,
+      log: false,
+      handlers: [
+        handle(hanging, ({ signal }) => {
+          began.push(signal);
+          return new Promise(() => {});
+        }),
+      ],
+      shutdownTimeoutMs: 0,
+    });
+    await worker.start();
+    await until(() => began.length > 0);
+    if (name === 'told') await queue.cancel(database.db, id, { reason: 'enough' });
+    const process = await ended(`process ${name}`);
+    await worker.stop();
+    expect(began[0]?.aborted).toBe(true);
+    expect(process.attributes).toMatchObject({ 'drizzle_queue.job.outcome': 'failed' });
+  });
+
+  test('of a batch ends once all of its attempts are over', async () => {
+    const hanging = defineJob('hanging-batch', { timeoutMs: 800, maxAttempts: 1 });
+    const jobs = await queue.enqueueMany(database.db, hanging, [{}, {}]);
+    let size = 0;
+    const worker = createWorker(database.db, {
+      queue,
+      log: false,
+      handlers: [
+        handleBatch(hanging, { maxSize: 2, maxWaitMs: 1_000 }, (jobs) => {
+          size = jobs.length;
+          return new Promise(() => {});
+        }),
+      ],
+      shutdownTimeoutMs: 0,
+    });
+    await worker.start();
+    await until(() => size === 2);
+    for (const { id } of jobs) await queue.cancel(database.db, id, { reason: 'enough' });
+    const process = await ended('process hanging-batch');
+    await worker.stop();
+    expect(process.status.code).toBe(SpanStatusCode.ERROR);
+  });
+
   test('whose job passes its deadline ends with its handler, as that does', async () => {
     const late = defineJob('late', { deadlineMs: 400 });
     const { id } = await queue.enqueue(database.db, late);

@@ -27,6 +27,10 @@ export class Batch implements BatchCall {
   readonly #controller = new AbortController();
   /** Members in the call whose attempts have not been told to end. */
   readonly #untold = new Set<BatchMember>();
+  /** Members in the call whose attempts are not over. */
+  readonly #staying = new Set<BatchMember>();
+  /** Rejects `next` of `around.runBatch`. */
+  #giveUp: ((reason: unknown) => void) | undefined;
   #completion: BatchCompletion | undefined;
 
   /** @param members at least one */
@@ -45,9 +49,10 @@ export class Batch implements BatchCall {
     return result;
   }
 
-  /** The attempt is over; if it has not entered, it never will. */
+  /** The attempt is over; if it has not entered, it never will. A call that all have left may hang. */
   leave(member: BatchMember): void {
     this.#arrive(member);
+    if (this.#staying.delete(member) && this.#staying.size === 0) this.#giveUp?.(member.reason);
   }
 
   /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
@@ -70,7 +75,10 @@ export class Batch implements BatchCall {
     const present = this.#members.filter((member) => this.#isPresent(member));
     const [first] = present;
     if (first === undefined) return;
-    for (const member of present) if (member.reason === undefined) this.#untold.add(member);
+    for (const member of present) {
+      this.#staying.add(member);
+      if (member.reason === undefined) this.#untold.add(member);
+    }
     if (this.#untold.size === 0) this.#controller.abort(first.reason);
     const completion = new BatchCompletion(this.#handler.job, present);
     this.#completion = completion;
@@ -112,7 +120,10 @@ export class Batch implements BatchCall {
     const step = async () => {
       // What the function around it awaits may take longer than the attempts.
       if (!present.some(isOpen)) first.checkOpen();
-      return await call();
+      return await new Promise((resolve, reject) => {
+        this.#giveUp = reject;
+        call().then(resolve, reject);
+      });
     };
     // When the function around it throws, the handler that is left behind is told so.
     const onLeft = (error: unknown) => {

@@ -61,8 +61,8 @@ export interface Around {
    * Around each handler, in workers, `drain` and `runNext`; `next()` returns what the handler returns, or a
    * value for which `isWait` is true when the handler is left behind because it waits for something. Called
    * once the payload has been validated, and before the output is. An error thrown here fails the attempt and
-   * aborts the signal of a handler that still runs. The attempt's `timeoutMs` covers both; after it `next()`
-   * rejects and calls no handler.
+   * aborts the signal of a handler that still runs. The attempt's `timeoutMs` covers both: then, and when the
+   * attempt ends in another way before its handler, `next()` rejects with the reason, and calls no handler.
    */
   readonly run?: ((context: AttemptContext, next: () => Promise<unknown>) => unknown) | undefined;
   /**

@@ -64,8 +64,8 @@ export class Attempt {
   #interrupted = false;
   /** Until when its job waits, once the handler does; `null`: without a limit of time. */
   #waitsMs: number | null | undefined;
-  /** Resolves `next` of `around.run` when the handler is left behind because it waits. */
-  #comeBack: ((wait: Wait) => void) | undefined;
+  /** Settles `next` of `around.run` when the handler is left behind. */
+  #next: { resolve(wait: Wait): void; reject(reason: Error): void } | undefined;
   #hasProgressed = false;
   #isUndone = false;
   #hasReturned = false;
@@ -136,7 +136,7 @@ export class Attempt {
 
   /** Whether something is around its handler, which goes on to its end when the handler waits. */
   get isSurrounded(): boolean {
-    return this.#comeBack !== undefined;
+    return this.#next !== undefined;
   }
 
   get began(): boolean {
@@ -207,8 +207,8 @@ export class Attempt {
     if (around === undefined) return this.until(this.#call(handler, context));
     const call = () =>
       new Promise<unknown>((resolve, reject) => {
-        this.#comeBack = resolve;
-        // Of a handler that waits, nothing comes any more.
+        // Of a handler that waits, or hangs, nothing may come any more.
+        this.#next = { resolve, reject };
         new Promise((called) => called(this.#call(handler, context))).then(resolve, reject);
       });
     // When the function around it throws, the handler that is left behind is told so.
@@ -290,7 +290,7 @@ export class Attempt {
     this.#waitsMs = delayMs;
     this.#ended = true;
     // What is around the handler goes on to its end, and the attempt with it.
-    if (this.#comeBack !== undefined) this.#comeBack(new Wait(delayMs));
+    if (this.#next !== undefined) this.#next.resolve(new Wait(delayMs));
     else this.#reject?.(new QueueError(`Job ${this.job.id} ('${this.job.kind}') waits`));
   }
 
@@ -371,7 +371,10 @@ export class Attempt {
   /** Stops waiting for the handler. */
   #leave(): void {
     this.#ended = true;
-    if (this.#reason !== undefined) this.#reject?.(this.#reason);
+    if (this.#reason === undefined) return;
+    this.#reject?.(this.#reason);
+    this.#next?.reject(this.#reason);
+    this.batch?.leave(this);
   }
 
   report(value: unknown): void {

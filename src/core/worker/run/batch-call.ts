@@ -39,6 +39,8 @@ export interface BatchCall {
   hasCompleted(member: BatchMember): boolean;
   /** An attempt was told to end. */
   noteTold(member: BatchMember): void;
+  /** An attempt is over: it waits for its handler no more. */
+  leave(member: BatchMember): void;
 }
 
 type CallOf = (handler: BatchHandler, members: readonly BatchMember[]) => BatchCall;
