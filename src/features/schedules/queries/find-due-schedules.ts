@@ -8,7 +8,7 @@ import { type StoredTiming, timingColumns, toStoredTiming } from '../sql/stored-
 export interface ScheduleQuestion {
   /** The names that it declares itself. */
   readonly declared: readonly string[];
-  /** The kinds that it has handlers for: it also fires those that were set, and not declared, of these kinds. */
+  /** The kinds that it has handlers for: it also fires those of these that were set, and not declared. */
   readonly kinds: readonly string[];
   /** Names to leave out. */
   readonly except: readonly string[];
