@@ -1,5 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 
+/** Thirty thousand years: a time that is so long ago is one of JavaScript's. */
+export const LONGEST_MS = 1e15;
+
 /**
  * A time as milliseconds since 1970 in a float, which every driver reads as a number, whatever the DateStyle.
  * `date_part` computes in floats; `extract` makes a numeric, which took a third of the server's time per
@@ -7,6 +10,19 @@ import { type SQL, sql } from 'drizzle-orm';
  */
 export function epochMs(column: string): SQL {
   return sql.raw(`date_part('epoch', ${column}) * 1000`);
+}
+
+/**
+ * The milliseconds from one time to another, both text of SQL, for {@link msOf}. Before PostgreSQL 17, to
+ * subtract the times themselves is an error where one of them is infinite.
+ */
+export function msBetween(from: string, to: string): SQL {
+  return sql.raw(`(date_part('epoch', ${to}) - date_part('epoch', ${from})) * 1000`);
+}
+
+/** Reads a column of `msBetween`. From an infinite time it is the longest. */
+export function msOf(value: unknown): number {
+  return Math.min(Number(value), LONGEST_MS);
 }
 
 /** The first and last time of JavaScript, either side of 1970. */

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { msBetween, msOf } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 
 /** How many of some live jobs there are, by state. */
@@ -14,14 +15,13 @@ export interface LiveCount {
 const IS_DUE = 'j.worker_id is null and j.run_at <= statement_timestamp()';
 
 /** Counts of live jobs `j`, as {@link toLiveCount} reads them. */
-export const liveCounts: SQL = sql.raw(`count(*) filter (where ${IS_DUE})::float8 as due,
-      count(*) filter (where ${IS_DUE} and j.group_key is not null)::float8 as grouped,
+export const liveCounts: SQL = sql`count(*) filter (where ${sql.raw(IS_DUE)})::float8 as due,
+      count(*) filter (where ${sql.raw(IS_DUE)} and j.group_key is not null)::float8 as grouped,
       count(*) filter (where j.worker_id is not null)::float8 as running,
       count(*) filter (where j.worker_id is null and j.run_at > statement_timestamp()
         and j.run_at < 'infinity')::float8 as scheduled,
       count(*) filter (where j.worker_id is null and j.run_at = 'infinity')::float8 as waiting,
-      date_part('epoch', statement_timestamp() - min(j.run_at) filter (where ${IS_DUE})) * 1000
-        as oldest_due_ms`);
+      ${msBetween(`min(j.run_at) filter (where ${IS_DUE})`, 'statement_timestamp()')} as oldest_due_ms`;
 
 export function toLiveCount(row: RawRow): LiveCount {
   return {
@@ -30,6 +30,6 @@ export function toLiveCount(row: RawRow): LiveCount {
     running: Number(row.running),
     scheduled: Number(row.scheduled),
     waiting: Number(row.waiting),
-    oldestDueMs: row.oldest_due_ms === null ? undefined : Math.max(0, Number(row.oldest_due_ms)),
+    oldestDueMs: row.oldest_due_ms === null ? undefined : Math.max(0, msOf(row.oldest_due_ms)),
   };
 }

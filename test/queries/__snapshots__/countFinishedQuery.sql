@@ -5,7 +5,7 @@
     from (
       select r.state, r.finished_at, true as seen,
         floor(date_part('epoch', statement_timestamp() - r.finished_at) / 60)::int as ago,
-        greatest(date_part('epoch', r.claimed_at - r.run_at) * 1000, 0) as wait,
+        least(greatest((date_part('epoch', r.claimed_at) - date_part('epoch', r.run_at)) * 1000, 0), 1000000000000000) as wait,
         date_part('epoch', r.finished_at - r.claimed_at) * 1000 as run
       from (
         select r.* from "queue_results" as r

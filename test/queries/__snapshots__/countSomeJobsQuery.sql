@@ -7,8 +7,7 @@
       count(*) filter (where j.worker_id is null and j.run_at > statement_timestamp()
         and j.run_at < 'infinity')::float8 as scheduled,
       count(*) filter (where j.worker_id is null and j.run_at = 'infinity')::float8 as waiting,
-      date_part('epoch', statement_timestamp() - min(j.run_at) filter (where j.worker_id is null and j.run_at <= statement_timestamp())) * 1000
-        as oldest_due_ms
+      (date_part('epoch', statement_timestamp()) - date_part('epoch', min(j.run_at) filter (where j.worker_id is null and j.run_at <= statement_timestamp()))) * 1000 as oldest_due_ms
       from (
         (
           select j.kind, j.worker_id, j.run_at, j.group_key

@@ -36,7 +36,7 @@
     )
     (
       select b.queue, h.kind,
-        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+        (date_part('epoch', statement_timestamp()) - date_part('epoch', h.run_at)) * 1000 as due_ms
       from (select * from band limit $1) as b
       left join lateral (
         select j.kind, j.run_at from "queue_jobs" as j
@@ -48,7 +48,7 @@
     union all
     (
       select p.queue, h.kind,
-        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+        (date_part('epoch', statement_timestamp()) - date_part('epoch', h.run_at)) * 1000 as due_ms
       from (select * from part limit $2) as p
       cross join lateral (
         select j.kind, j.run_at from "queue_jobs" as j

@@ -33,7 +33,7 @@
       ) as p
       left join lateral (
         select j.id, j.kind, j.run_at,
-          date_part('epoch', statement_timestamp() - j.run_at) * 1000 as due_ms
+          (date_part('epoch', statement_timestamp()) - date_part('epoch', j.run_at)) * 1000 as due_ms
         from "queue_jobs" as j
         where j.priority = b.priority and j.queue = b.queue and j.group_key is null and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { createQueue, createWorker, defineJob, handle, runNext } from 'drizzle-queue';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { countFinished } from '../../../src/core/queries/operate/count-finished.ts';
 import { addMetricsTable } from '../../support/control-tables.ts';
 import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -61,4 +62,25 @@ test('runNext goes on behind a job that is due since before Christ', async () =>
     expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'completed' });
   }
   expect(await runNext(database.db, { queue, handlers })).toBeUndefined();
+});
+
+test.each(['0044-03-15 BC', '-infinity'])('figures count jobs that are due since %s', async (at) => {
+  await enqueue(3, at);
+  const { queues } = await queue.stats(database.db);
+  expect(queues).toMatchObject([{ due: 3, oldestDueMs: expect.any(Number) }]);
+  const oldestDueMs = queues[0]?.oldestDueMs ?? 0;
+  expect(Number.isNaN(new Date(Date.now() - oldestDueMs).getTime())).toBe(false);
+  const { vitals } = await queue.vitals(database.db);
+  expect(vitals.find(({ code }) => code === 'oldest-due')).toMatchObject({ severity: 'error' });
+  const worker = createWorker(database.db, { queue, handlers, log: false });
+  await worker.start();
+  await until(async () => (await database.client`select from queue_results`).length === 3);
+  await worker.stop();
+  const { minutes } = await countFinished(database.db, queue.tables, {
+    scope: { queues: undefined, own: [] },
+    minutes: 60,
+    bound: 100,
+  });
+  for (const { waitMs } of minutes) expect(Number.isFinite(waitMs?.p95)).toBe(true);
+  expect(minutes.length).toBeGreaterThan(0);
 });

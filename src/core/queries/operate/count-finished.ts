@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
+import { dateOf, epochMs, LONGEST_MS, msBetween } from '../../sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { inScope, type JobScope } from '../../sql/job-scope.ts';
 
@@ -76,7 +76,7 @@ export function countFinishedQuery(
     from (
       select r.state, r.finished_at, ${sql.join([sql`true`, ...inScope(scope, 'r')], sql` and `)} as seen,
         floor(date_part('epoch', statement_timestamp() - r.finished_at) / 60)::int as ago,
-        greatest(date_part('epoch', r.claimed_at - r.run_at) * 1000, 0) as wait,
+        least(greatest(${msBetween('r.run_at', 'r.claimed_at')}, 0), ${sql.raw(String(LONGEST_MS))}) as wait,
         date_part('epoch', r.finished_at - r.claimed_at) * 1000 as run
       from (
         select r.* from ${queueResults} as r

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
 /** A job that has been due for long. */
@@ -21,7 +22,7 @@ export async function findFirstDue(
   band: { readonly queue: string; readonly priority: number },
 ): Promise<FirstDue | undefined> {
   const [row] = await queryRows(db, tables, findFirstDueQuery(tables, band));
-  return row && { id: Number(row.id), kind: String(row.kind), dueMs: Number(row.due_ms) };
+  return row && { id: Number(row.id), kind: String(row.kind), dueMs: msOf(row.due_ms) };
 }
 
 export function findFirstDueQuery(
@@ -29,7 +30,7 @@ export function findFirstDueQuery(
   { queue, priority }: { readonly queue: string; readonly priority: number },
 ): SQL {
   return sql`
-    select j.id, j.kind, date_part('epoch', statement_timestamp() - j.run_at) * 1000 as due_ms
+    select j.id, j.kind, ${msBetween('j.run_at', 'statement_timestamp()')} as due_ms
     from ${queueJobs} as j
     where j.queue = ${queue} and j.priority = ${priority}::int2 and j.group_key is null
       and j.run_at <= statement_timestamp() and j.worker_id is null

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { allBands } from '../../sql/all-bands.ts';
+import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
 /** The job at the head of one priority of one queue, or of one group in it. */
@@ -23,7 +24,7 @@ export async function findHeads(db: Runner, tables: QueueTables, limit: number):
   return rows.map((row) => ({
     queue: String(row.queue),
     kind: row.kind === null ? undefined : String(row.kind),
-    dueMs: Number(row.due_ms ?? 0),
+    dueMs: msOf(row.due_ms ?? 0),
   }));
 }
 
@@ -50,7 +51,7 @@ export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
     )
     (
       select b.queue, h.kind,
-        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+        ${msBetween('h.run_at', 'statement_timestamp()')} as due_ms
       from (select * from band limit ${limit}) as b
       left join lateral (
         select j.kind, j.run_at from ${queueJobs} as j
@@ -62,7 +63,7 @@ export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
     union all
     (
       select p.queue, h.kind,
-        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+        ${msBetween('h.run_at', 'statement_timestamp()')} as due_ms
       from (select * from part limit ${limit}) as p
       cross join lateral (
         select j.kind, j.run_at from ${queueJobs} as j

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { msBetween } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
 import { findFirstDue } from './find-first-due.ts';
@@ -45,15 +46,15 @@ export async function findPassedOverInShards(
  * @crossesQueues reads the jobs of all queues
  */
 export function findPassedOverInShardsQuery({ queueJobs }: QueueTables, limit: number): SQL {
-  const due = sql`j.worker_id is null and j.group_key is null and j.run_at <= statement_timestamp()`;
+  const due = 'j.worker_id is null and j.group_key is null and j.run_at <= statement_timestamp()';
+  const first = `min(j.run_at) filter (where ${due})`;
   const held = sql`j.worker_id is not null and j.group_key is null`;
   return sql`
     select j.queue, j.priority,
       count(*) filter (where ${isClaimRefused})::float8 as parked,
       min(j.id) filter (where ${isClaimRefused}) as parked_id,
-      date_part('epoch', statement_timestamp() - min(j.run_at) filter (where ${due})) * 1000 as due_ms,
-      max(j.run_at) filter (where ${held})
-        > min(j.run_at) filter (where ${due}) + interval '1 minute' as overtaken,
+      ${msBetween(first, 'statement_timestamp()')} as due_ms,
+      max(j.run_at) filter (where ${held}) > ${sql.raw(first)} + interval '1 minute' as overtaken,
       coalesce(bool_or(${held}), false) as served
     from ${queueJobs} as j
     where j.run_at = 'infinity' or j.run_at <= statement_timestamp()

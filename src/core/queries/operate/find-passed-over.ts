@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { allBands } from '../../sql/all-bands.ts';
+import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
 
@@ -36,7 +37,7 @@ export async function findPassedOver(db: Runner, tables: QueueTables, limit: num
     head:
       row.id === null
         ? undefined
-        : { id: Number(row.id), kind: String(row.kind), dueMs: Number(row.due_ms ?? 0) },
+        : { id: Number(row.id), kind: String(row.kind), dueMs: msOf(row.due_ms ?? 0) },
     isOvertaken: row.overtaken === true,
     isServed: row.served === true,
   }));
@@ -63,7 +64,7 @@ export function findPassedOverQuery(tables: QueueTables, limit: number): SQL {
       ) as p
       left join lateral (
         select j.id, j.kind, j.run_at,
-          date_part('epoch', statement_timestamp() - j.run_at) * 1000 as due_ms
+          ${msBetween('j.run_at', 'statement_timestamp()')} as due_ms
         from ${queueJobs} as j
         where ${inBand} and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
