@@ -30,6 +30,7 @@ export { sleep } from './core/time/sleep.ts';
 
 // How any statement is sent, and what an entry knows of the tables.
 
+export { withinTime } from './core/drivers/within-time.ts';
 export type { GivenOptions } from './core/job/enqueue-options.ts';
 export { type NewJob, newJob } from './core/job/new-job.ts';
 export { type OwnColumn, ownColumnsOf } from './core/schema/own-columns.ts';
@@ -44,7 +45,6 @@ export {
 } from './core/sql/executor.ts';
 export { transact } from './core/sql/transact.ts';
 export { unlessMissing } from './core/sql/unless-missing.ts';
-export { withinTime } from './core/sql/within-time.ts';
 
 // What the dashboard and the command read: looks with a scope, a bound of time and excerpts, as pages need.
 

@@ -486,8 +486,9 @@ test('a web app that only enqueues loads nothing of the worker', () => {
   };
   load('entries/main/create-queue.ts');
   expect(loaded).toContain('core/queries/enqueue/insert-jobs.ts');
-  // Of the drivers, what `check` asks, which is loaded when it is called.
+  // Of the drivers, what `stats` and `check` use, which is loaded when they are called.
   expect([...loaded].filter((path) => /\/(worker|drivers|batch-handlers)\//.test(path))).toEqual([
+    'core/drivers/within-time.ts',
     'core/drivers/single-connection.ts',
     'core/drivers/pooled-by-transaction.ts',
   ]);

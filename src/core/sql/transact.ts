@@ -11,14 +11,19 @@ import { isPool, type PgPool, type TakenClient, take } from './pooled-client.ts'
  * the server emptied the pools of workers, and adds no listener for the errors of a connection. One whose
  * transaction may still be open, since the end of it had no answer, is closed.
  *
- * @throws whatever `db.transaction` throws
+ * @param lost rejects when no answer is waited for any longer
+ * @throws whatever `db.transaction` throws, or `lost`
  */
-export async function transact<T>(db: Database, run: (tx: Transaction) => Promise<T>): Promise<T> {
+export async function transact<T>(
+  db: Database,
+  run: (tx: Transaction) => Promise<T>,
+  lost?: Promise<never>,
+): Promise<T> {
   // A database with replicas is a plain object around this one.
   const primary: Database = Object.hasOwn(db, '$primary') ? Reflect.get(db, '$primary') : db;
   const session: unknown = 'session' in primary ? primary.session : undefined;
   const pool: unknown = Reflect.get(Object(session), 'client');
-  if (!isPool(pool)) return await db.transaction(run);
+  if (!isPool(pool)) return await unlessLost(db.transaction(run), lost);
   const noted = new NotedClient(pool);
   const view: Database = Object.create(primary, {
     session: { value: Object.create(Object(session), { client: { value: noted.pool } }) },
@@ -33,7 +38,7 @@ export async function transact<T>(db: Database, run: (tx: Transaction) => Promis
     }
   };
   try {
-    const result = await view.transaction(noting);
+    const result = await unlessLost(view.transaction(noting), lost);
     noted.giveBack();
     return result;
   } catch (error) {
@@ -42,6 +47,10 @@ export async function transact<T>(db: Database, run: (tx: Transaction) => Promis
     noted.giveBack(isOver ? undefined : error);
     throw error;
   }
+}
+
+async function unlessLost<T>(answer: Promise<T>, lost: Promise<never> | undefined): Promise<T> {
+  return lost === undefined ? await answer : await Promise.race([answer, lost]);
 }
 
 /** The connection that Drizzle takes of a pool for one transaction. It is given back here instead. */

@@ -1,8 +1,8 @@
+import { withinTime } from '../../core/drivers/within-time.ts';
 import { compare } from '../../core/queue/stats/compare.ts';
 import type { KindRates, Percentiles, QueueRates } from '../../core/queue/stats/queue-stats.ts';
 import type { Database } from '../../core/sql/executor.ts';
 import { unlessMissing } from '../../core/sql/unless-missing.ts';
-import { withinTime } from '../../core/sql/within-time.ts';
 import { addBins, percentileOf } from './job/histogram.ts';
 import type { Counted } from './queries/report-metrics.ts';
 import { type SummedMetrics, sumMetrics } from './queries/sum-metrics.ts';

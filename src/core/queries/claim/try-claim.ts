@@ -4,8 +4,8 @@ import { type Database, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
 import { handOver } from '../../sql/hold-end.ts';
 import { isFree } from '../../sql/is-free.ts';
+import { hasNoTransactions } from '../../sql/limit-time.ts';
 import { transact } from '../../sql/transact.ts';
-import { hasNoTransactions } from '../../sql/within-time.ts';
 
 export interface TrialClaim {
   readonly queue: string;

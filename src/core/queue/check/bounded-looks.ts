@@ -1,6 +1,7 @@
+import { withinTime } from '../../drivers/within-time.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Executor } from '../../sql/executor.ts';
-import { hasTransactions, withinTime } from '../../sql/within-time.ts';
+import { hasTransactions } from '../../sql/limit-time.ts';
 import type { Finding } from './finding.ts';
 
 /** Dead rows under an old snapshot, or a lock, make a look slow, and a check must not wait for that. */

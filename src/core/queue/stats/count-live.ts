@@ -1,3 +1,4 @@
+import { withinTime } from '../../drivers/within-time.ts';
 import { type CountedKind, countJobs } from '../../queries/operate/count-jobs.ts';
 import { type CountedResults, countResults } from '../../queries/operate/count-results.ts';
 import { type CountedRetrying, countRetrying } from '../../queries/operate/count-retrying.ts';
@@ -10,7 +11,6 @@ import { sizeOfTables } from '../../queries/operate/size-of-tables.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor } from '../../sql/executor.ts';
-import { withinTime } from '../../sql/within-time.ts';
 import type { LiveCounts, Precision } from './queue-stats.ts';
 import type { ReportedRates } from './reported-rates.ts';
 import type { Rest } from './rest.ts';

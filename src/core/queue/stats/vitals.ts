@@ -1,10 +1,10 @@
+import { withinTime } from '../../drivers/within-time.ts';
 import { findPassedOver } from '../../queries/operate/find-passed-over.ts';
 import { findPassedOverInShards } from '../../queries/operate/find-passed-over-in-shards.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectVitals } from '../../queries/operate/inspect-vitals.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
 import { type Database, sqlStateOf } from '../../sql/executor.ts';
-import { withinTime } from '../../sql/within-time.ts';
 import type { LiveFigures } from './count-live.ts';
 import { judgeClaims } from './judge-claims.ts';
 import { judgeKinds } from './judge-kinds.ts';

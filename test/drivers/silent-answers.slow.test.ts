@@ -1,0 +1,47 @@
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { drizzle as onPostgresJs } from 'drizzle-orm/postgres-js';
+import type { Database } from 'drizzle-queue';
+import pg from 'pg';
+import postgres from 'postgres';
+import { expect, onTestFinished, test } from 'vitest';
+import { withinTime } from '../../src/core/drivers/within-time.ts';
+import { TcpProxy } from '../faults/tcp-proxy.ts';
+import { tables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+
+function onPool(url: string): { db: Database; end: () => Promise<void> } {
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  pool.on('error', () => undefined);
+  return { db: drizzle({ client: pool }), end: () => pool.end() };
+}
+
+function onClient(url: string): { db: Database; end: () => Promise<void> } {
+  const client = postgres(url, { max: 2 });
+  return { db: onPostgresJs({ client }), end: () => client.end({ timeout: 0 }) };
+}
+
+test.each([
+  ['node-postgres', onPool],
+  ['postgres.js', onClient],
+])(
+  '%s: who shares an answer of a connection that is silent can ask anew',
+  async (_, open) => {
+    const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+    const { db, end } = open(proxy.url(database.url));
+    onTestFinished(async () => {
+      await proxy.close();
+      await end();
+    });
+    const answer = withinTime(db, tables, 1_000, async ({ runner }) => {
+      proxy.forget('to the client', 'all');
+      await runner.execute(sql`select 1`);
+    });
+    await expect(answer).rejects.toThrow('The database has not answered for 31 s');
+    // On a pool of one connection as well, which has closed the silent one.
+    expect(await withinTime(db, tables, 1_000, async () => 'answered')).toBe('answered');
+  },
+  60_000,
+);
