@@ -50,15 +50,18 @@ const CROWDS = [
 const TYPES = ['--typecheck.enabled', '--typecheck.only'];
 const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
 /**
- * Whole apps, properties over many random cases, and what waits for real time to pass: a second or more for each test,
- * such as the window of a rate, the silence of a server, or what a worker at rest asks. They run before a change lands.
+ * Whole apps, properties over many random cases, what repeats itself for each driver or table, and what waits for real
+ * time to pass: a second or more for each test, such as the window of a rate, the silence of a server, or what a worker
+ * at rest asks. They run before a change lands.
  */
 const LONG = [
   'test/access/control.test.ts',
   'test/cli/init.test.ts',
   'test/dashboard/lookups.test.ts',
+  'test/drivers/pooled-by-transaction.test.ts',
   'test/examples/',
   'test/fuzz/',
+  'test/integration/drivers.test.ts',
   'test/limits/rated-groups.test.ts',
   'test/limits/still.test.ts',
   'test/limits/turns.test.ts',
@@ -67,6 +70,7 @@ const LONG = [
   'test/queries/group-joins.test.ts',
   'test/queries/group-races.test.ts',
   'test/queries/hot.test.ts',
+  'test/queue/check.test.ts',
   'test/queue/other-tables.test.ts',
   'test/queue/stats/stats.test.ts',
   'test/queue/wait-notified.test.ts',
@@ -75,11 +79,14 @@ const LONG = [
   'test/shards/workers.test.ts',
   'test/skip-locked/stale-statistics.test.ts',
   'test/support/test-database.test.ts',
+  'test/testing/steps.test.ts',
   'test/upgrades/side-by-side.test.ts',
   'test/worker/attempt/bad-rows.test.ts',
+  'test/worker/attempt/batch-complete.test.ts',
   'test/worker/attempt/deadline.test.ts',
   'test/worker/attempt/given-back.test.ts',
   'test/worker/attempt/hanging-schema.test.ts',
+  'test/worker/attempt/prefetch.test.ts',
   'test/worker/attempt/progress.test.ts',
   'test/worker/backlogs.test.ts',
   'test/worker/claim/late-commits.test.ts',
@@ -89,9 +96,11 @@ const LONG = [
   'test/worker/claim/sweeper.test.ts',
   'test/worker/claim/watch.test.ts',
   'test/worker/completed-by-handler.test.ts',
+  'test/worker/drain.test.ts',
   'test/worker/ended-pool.test.ts',
   'test/worker/fair-use.test.ts',
   'test/worker/group-promises.test.ts',
+  'test/worker/limits/lease.test.ts',
   'test/worker/nodes-of-citus.test.ts',
   'test/worker/presence/listener.test.ts',
   'test/worker/presence/liveness.test.ts',
