@@ -1,6 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { pruneGroups } from '../../src/features/limits/queries/prune-groups.ts';
-import { removeLimit } from '../../src/features/limits/queries/remove-limit.ts';
 import { setLimit } from '../../src/features/limits/queries/set-limit.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -19,7 +18,8 @@ const claim = (options?: Parameters<typeof claimGroups>[2]) => claimGroups(datab
 const none = { concurrency: null, rateLimit: null, ratePerMs: null, weight: null };
 
 async function set(group: string, limit: Partial<typeof none | Record<keyof typeof none, number>>) {
-  await setLimit(database.db, groupedTables(), { queue: 'q', kind: '', group, ...none, ...limit }, undefined);
+  const settings = { ...none, ...limit };
+  await setLimit(database.db, groupedTables(), { queue: 'q', kind: '', group, settings }, undefined);
 }
 
 describe('a limit that was changed is heeded by the next claim', () => {
@@ -46,14 +46,15 @@ describe('a limit that was changed is heeded by the next claim', () => {
     await set('a', { concurrency: 1 });
     const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
     expect(idsOf((await claim()).jobs)).toEqual([first]);
-    await removeLimit(database.db, groupedTables(), { queue: 'q', kind: '', group: 'a' }, undefined);
+    const limit = { queue: 'q', kind: '', group: 'a', settings: null };
+    expect(await setLimit(database.db, groupedTables(), limit, undefined)).toBe(undefined);
     expect(idsOf((await claim()).jobs)).toEqual([second]);
   });
 
   test('a higher one of a group that was unknown when it was set, although others use it before the commit', async () => {
     let second: number | undefined;
     await database.db.transaction(async (tx) => {
-      const limit = { queue: 'q', kind: '', group: 'a', ...none, concurrency: 2 };
+      const limit = { queue: 'q', kind: '', group: 'a', settings: { ...none, concurrency: 2 } };
       await setLimit(tx, groupedTables(), limit, undefined);
       const [first, next] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
       second = next;
@@ -70,7 +71,7 @@ describe('a limit that was changed is heeded by the next claim', () => {
       await setLimit(
         tx,
         groupedTables(),
-        { queue: 'q', kind: '', group: 'a', ...none, concurrency: 2 },
+        { queue: 'q', kind: '', group: 'a', settings: { ...none, concurrency: 2 } },
         undefined,
       );
       throw new Error('undo');

@@ -118,7 +118,6 @@ import { findGroupsQuery } from '../../src/features/limits/queries/find-groups.t
 import { findLeasesQuery } from '../../src/features/limits/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../src/features/limits/queries/find-limits.ts';
 import { findStoppedGroupsQuery } from '../../src/features/limits/queries/find-stopped-groups.ts';
-import { removeLimitQuery } from '../../src/features/limits/queries/remove-limit.ts';
 import { setLimitQuery } from '../../src/features/limits/queries/set-limit.ts';
 import { takeLeaseQuery } from '../../src/features/limits/queries/take-lease.ts';
 import { foldMetricsQuery } from '../../src/features/metrics/queries/fold-metrics.ts';
@@ -1025,15 +1024,17 @@ const situations: Readonly<Record<string, Situation>> = {
         { ...tables, ...limitTables },
         { queue: 'q', after: '', limit: N },
       ),
-      'removeLimitQuery, of every group': removeLimitQuery(grouped(), { queue: 'q', kind: '', group: '*' }),
+      'setLimitQuery, removing, of every group': setLimitQuery(grouped(), {
+        queue: 'q',
+        kind: '',
+        group: '*',
+        settings: null,
+      }),
       setLimitQuery: setLimitQuery(grouped(), {
         queue: 'q',
         kind: '',
         group: '*',
-        concurrency: 3,
-        rateLimit: null,
-        ratePerMs: null,
-        weight: null,
+        settings: { concurrency: 3, rateLimit: null, ratePerMs: null, weight: null },
       }),
       'cancelJobsQuery, groups forced': cancelJobsQuery(grouped('end'), {
         ...slice,

@@ -76,9 +76,11 @@ describe('starts of a rate', () => {
   test('go by what was set at run time, also for those that were taken before', async () => {
     const worker = await addWorker();
     expect(await take(worker, 6)).toMatchObject({ granted: 6 });
-    const settings = { concurrency: null, ratePerMs: HOUR_MS, weight: null, group: '' };
-    const set = (rateLimit: number) =>
-      setLimit(database.db, groupTables, { ...limit, ...settings, rateLimit }, undefined);
+    const settings = { concurrency: null, ratePerMs: HOUR_MS, weight: null };
+    const set = (rateLimit: number) => {
+      const toSet = { ...limit, group: '', settings: { ...settings, rateLimit } };
+      return setLimit(database.db, groupTables, toSet, undefined);
+    };
     await set(4);
     expect(await take(worker, 1)).toMatchObject({ rate: { limit: 4 }, granted: 0, left: -2 });
     await set(7);

@@ -18,7 +18,6 @@ import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
 import type { GroupRecord } from './list-groups.ts';
 import { findLeases } from './queries/find-leases.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';
-import { removeLimit } from './queries/remove-limit.ts';
 import { setLimit } from './queries/set-limit.ts';
 import { unblockGroup } from './queries/unblock-group.ts';
 import { checkServed } from './settings/check-served.ts';
@@ -27,7 +26,6 @@ import {
   type LimitOverride,
   type LimitPlace,
   type LimitRecord,
-  type LimitRow,
   toLimitRecord,
 } from './settings/limit-record.ts';
 import { type DeclaredQueueLimits, isGrouped } from './settings/limit-settings.ts';
@@ -105,13 +103,8 @@ export class Limits {
     const place = limitNameOf('limits.set', name, this.declared);
     const { queue, kind = '', group = '' } = place;
     const { channel } = this.#queue;
-    let row: LimitRow | undefined;
-    if (override === null) {
-      await removeLimit(db, this.tables, { queue, kind, group }, channel);
-    } else {
-      const settings = overrideToSet('limits.set', place, override);
-      row = await setLimit(db, this.tables, { queue, kind, group, ...settings }, channel);
-    }
+    const settings = override === null ? null : overrideToSet('limits.set', place, override);
+    const row = await setLimit(db, this.tables, { queue, kind, group, settings }, channel);
     const [slots] = group === '' ? await this.#slotsOf(db, [place]) : [];
     return toLimitRecord(place, row, slots);
   }

@@ -174,7 +174,6 @@ import {
   noteFreedGroupsQuery,
 } from '../../../src/features/limits/queries/note-groups.ts';
 import { pruneGroupsQuery } from '../../../src/features/limits/queries/prune-groups.ts';
-import { removeLimitQuery } from '../../../src/features/limits/queries/remove-limit.ts';
 import { setLimitQuery } from '../../../src/features/limits/queries/set-limit.ts';
 import { takeLeaseQuery } from '../../../src/features/limits/queries/take-lease.ts';
 import { takeStartsQuery } from '../../../src/features/limits/queries/take-starts.ts';
@@ -357,6 +356,7 @@ export function allStatements(
     workerId: id,
     limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
   };
+  const settings = { concurrency: 2, rateLimit: 100, ratePerMs: 60_000, weight: null };
   const slice = {
     queue: text,
     filter: {
@@ -1125,26 +1125,25 @@ export function allStatements(
     ]),
     findLimitsQuery: findLimitsQuery(limited, text),
     findGroupLimitsQuery: findGroupLimitsQuery(limited, { queue: text, after: text, limit: 11 }),
-    removeLimitQuery: removeLimitQuery(grouped(), { queue: text, kind: text, group: '' }),
-    'removeLimitQuery, of a group': removeLimitQuery(grouped(), { queue: text, kind: '', group: text }),
-    'removeLimitQuery, of every group': removeLimitQuery(grouped(), { queue: text, kind: '', group: '*' }),
-    'setLimitQuery, of a group': setLimitQuery(grouped(), {
-      queue: text,
-      kind: '',
-      group: text,
-      concurrency: 2,
-      rateLimit: 100,
-      ratePerMs: 60_000,
-      weight: null,
-    }),
-    setLimitQuery: setLimitQuery(grouped(), {
+    setLimitQuery: setLimitQuery(grouped(), { queue: text, kind: text, group: '', settings }),
+    'setLimitQuery, of a group': setLimitQuery(grouped(), { queue: text, kind: '', group: text, settings }),
+    'setLimitQuery, removing': setLimitQuery(grouped(), {
       queue: text,
       kind: text,
       group: '',
-      concurrency: 2,
-      rateLimit: 100,
-      ratePerMs: 60_000,
-      weight: null,
+      settings: null,
+    }),
+    'setLimitQuery, removing, of a group': setLimitQuery(grouped(), {
+      queue: text,
+      kind: '',
+      group: text,
+      settings: null,
+    }),
+    'setLimitQuery, removing, of every group': setLimitQuery(grouped(), {
+      queue: text,
+      kind: '',
+      group: '*',
+      settings: null,
     }),
     takeLeaseQuery: takeLeaseQuery(limited, {
       queue: text,

@@ -1,7 +1,7 @@
 import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
-import type { LimitOverride, LimitPlace, LimitRow } from './limit-record.ts';
+import type { LimitOverride, LimitPlace, StoredSettings } from './limit-record.ts';
 import {
   checkLimitSettings,
   type DeclaredQueueLimits,
@@ -72,7 +72,7 @@ export function overrideToSet(
   caller: string,
   { queue, kind, group, limits }: LimitPlace,
   override: LimitOverride,
-): Pick<LimitRow, 'concurrency' | 'rateLimit' | 'ratePerMs' | 'weight'> {
+): StoredSettings {
   const what = `${caller}: the limit`;
   checkOptions(what, override, OVERRIDE);
   const { concurrency = null, rate, weight = null } = checkLimitSettings(what, override);

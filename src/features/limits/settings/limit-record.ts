@@ -6,17 +6,21 @@ export interface LimitOverride extends LimitSettings {
   weight?: number | undefined;
 }
 
-/** A limit that was set at run time; `null` is as the code declares it. */
-export interface LimitRow {
+/** What was set of a limit at run time; `null` is as the code declares it. */
+export interface StoredSettings {
+  readonly concurrency: number | null;
+  readonly rateLimit: number | null;
+  readonly ratePerMs: number | null;
+  readonly weight: number | null;
+}
+
+/** A limit that was set at run time. */
+export interface LimitRow extends StoredSettings {
   readonly queue: string;
   /** '' for the queue and its groups. */
   readonly kind: string;
   /** '' for the queue and its kinds, '*' for every group. */
   readonly group: string;
-  readonly concurrency: number | null;
-  readonly rateLimit: number | null;
-  readonly ratePerMs: number | null;
-  readonly weight: number | null;
   readonly updatedAtMs: number;
 }
 
@@ -76,7 +80,7 @@ function declaredOf(limits: DeclaredQueueLimits, kind?: string, group?: string):
   };
 }
 
-function overrideOf({ concurrency, rateLimit, ratePerMs, weight }: LimitRow): LimitOverride {
+function overrideOf({ concurrency, rateLimit, ratePerMs, weight }: StoredSettings): LimitOverride {
   return {
     ...(concurrency !== null && { concurrency }),
     ...(rateLimit !== null && ratePerMs !== null && { rate: { limit: rateLimit, perMs: ratePerMs } }),

@@ -1,7 +1,7 @@
     with s as (
-    delete from "queue_limits" as s
-    where s.queue = $1 and s.kind = $2 and s.group_key = $3
-    returning s.queue
+      delete from "queue_limits" as s
+      where s.queue = $1 and s.kind = $2 and s.group_key = $3
+      returning s.*
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
@@ -16,7 +16,9 @@
       ) as n
       group by n.queue, n.due_at, n.part
     )
-    select queue from s
+    select s.queue, s.kind, s.group_key, s.concurrency::float8 as concurrency,
+      s.rate_limit::float8 as rate_limit, s.rate_per_ms::float8 as rate_per_ms, s.weight::float8 as weight,
+      date_part('epoch', s.updated_at) * 1000 as updated_at from s
 -- $1 = "mail"
 -- $2 = ""
 -- $3 = "*"
