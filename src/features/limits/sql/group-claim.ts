@@ -49,46 +49,9 @@ export interface GroupClaim {
 }
 
 /** What the text of such a claim depends on. */
-export interface GroupClaimShape {
-  /** Whether the jobs of a group run one after the other. */
-  readonly serial: boolean;
-  /** Whether it takes jobs of groups with a rate. */
-  readonly rated: boolean;
-  /** Whether there is room for so many jobs of some kinds only. */
-  readonly bounded: boolean;
-  /** Whether it leaves jobs out by their ids. */
-  readonly without: boolean;
-  readonly beginning: 'all' | 'first';
-  readonly withCosts: boolean;
-  /** Whether it passes groups that have nothing for it. */
-  readonly seeks: boolean;
-  readonly ifTablesAre: TableSize | undefined;
-}
+export type GroupClaimShape = ReturnType<typeof groupShapeOf>;
 
-/** What such a claim fills in. */
-export interface GroupClaimValues {
-  readonly queue: string;
-  /** A JSON array. */
-  readonly kinds: string;
-  readonly workerId: number;
-  readonly limit: number;
-  readonly groups: number;
-  readonly concurrency: number | null;
-  readonly rateLimit: number | null;
-  readonly ratePerMs: number | null;
-  /** See `StartTimes`. */
-  readonly neededMs: number;
-  readonly stretch: number;
-  readonly run: number | null;
-  /** A JSON object, by kind. */
-  readonly rooms: string;
-  readonly without: string;
-  readonly first: 0 | 1;
-  /** By how many places the ring stands before the groups that were idle, or behind them. */
-  readonly ringLead: -1 | 1;
-}
-
-export type GroupClaimPlace = Place<GroupClaimValues>;
+export type GroupClaimPlace = Place<ReturnType<typeof groupValuesOf>>;
 
 export function groupShapeOf({
   limits,
@@ -99,20 +62,25 @@ export function groupShapeOf({
   withCosts = false,
   seeks = false,
   ifTablesAre,
-}: GroupClaim): GroupClaimShape {
+}: GroupClaim) {
   return {
+    /** Whether the jobs of a group run one after the other. */
     serial: limits.run !== undefined,
+    /** Whether it takes jobs of groups with a rate. */
     rated: starts !== undefined,
+    /** Whether there is room for so many jobs of some kinds only. */
     bounded: rooms !== undefined && rooms.size > 0,
+    /** Whether it leaves jobs out by their ids. */
     without: without !== undefined && without.length > 0,
-    beginning: beginning === undefined ? 'all' : 'first',
+    beginning: beginning === undefined ? ('all' as const) : ('first' as const),
     withCosts,
     seeks,
     ifTablesAre,
   };
 }
 
-export function groupValuesOf(claim: GroupClaim): GroupClaimValues {
+/** What such a claim fills in. */
+export function groupValuesOf(claim: GroupClaim) {
   const {
     queue,
     kinds,
@@ -141,6 +109,7 @@ export function groupValuesOf(claim: GroupClaim): GroupClaimValues {
     rooms: JSON.stringify(Object.fromEntries(rooms)),
     without: arrayText(without),
     first: beginning === 1 ? 1 : 0,
+    /** By how many places the ring stands before the groups that were idle, or behind them. */
     ringLead: ringFirst === true ? -1 : 1,
   };
 }
