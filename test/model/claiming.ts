@@ -167,7 +167,7 @@ export function claiming(
       const inOne = { ...where, workerId, limit, beginning };
       const isGrouped = model.groups.isGrouped(queue);
       // Who begins with its claim is known by the order that it says.
-      const inGroups = { ...claim, beginning: beginning === undefined ? undefined : (0 as const) };
+      const inGroups = { ...claim, beginning: 0 as const };
       const { db: claimer } = oneOf(workers, worker);
       if (isGrouped) await prepare(world, claimer, claim);
       const send = isGrouped

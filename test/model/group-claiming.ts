@@ -199,6 +199,6 @@ function jobsOf({ model }: World, claimed: readonly ClaimedJob[]): ModelJob[] {
   });
 }
 
-function beginningOf(beginning: GroupClaimStep['beginning']): 0 | 1 | undefined {
-  return typeof beginning === 'object' ? 0 : beginning;
+function beginningOf(beginning: GroupClaimStep['beginning']): 0 | 1 {
+  return beginning === 1 ? 1 : 0;
 }

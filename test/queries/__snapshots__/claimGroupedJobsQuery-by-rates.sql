@@ -293,8 +293,13 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $51::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $52 and j.id = any(array(select id from taken))
+    set worker_id = $51::int8, claimed_at = greatest((array[statement_timestamp()])[case
+        when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or case when j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts
+            then j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1 - case when (j.errors -> -1 -> 'attempt')::int4 < j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 then (j.errors -> -1 -> 'attempt')::int4 else 0 end else 0 end > 0)
+          and (j.id = (select id from within limit $52::int8)) is not true then 2
+        else 1
+      end]), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $53 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason, j.weight
     ),
@@ -313,28 +318,28 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $53 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $54 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, due_at, group_keys)
-      select $54::text, h.due_at, h.later from heeded as h
+      select $55::text, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and (g.queue = $55 and g.group_key = t.group_key) is true
+      where g.ctid = t.at and (g.queue = $56 and g.group_key = t.group_key) is true
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $56 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $57 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $57 and h.group_key = any(array(select group_key from over))
+      where h.queue = $58 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select one.signs, w.rank, w.group_key, w.rate_per_ms, a.*
@@ -346,10 +351,10 @@
         ) then 'passed' end,
         case when exists (select from unused) or exists (
           select from "queue_notes" as n
-          where n.queue = $58 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
+          where n.queue = $59 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
         ) then 'left' end,
         case when (select count(*) from asked) - (select count(*) from unused) > 0 then 'used' end,
-        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $59::int8 + 8 then 'crowded' end,
+        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $60::int8 + 8 then 'crowded' end,
         case when 3 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMany' end,
         case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end) as signs) as one
@@ -413,11 +418,12 @@
 -- $49 = "mail"
 -- $50 = "mail"
 -- $51 = 42
--- $52 = "mail"
+-- $52 = 0
 -- $53 = "mail"
 -- $54 = "mail"
 -- $55 = "mail"
 -- $56 = "mail"
 -- $57 = "mail"
 -- $58 = "mail"
--- $59 = 10
+-- $59 = "mail"
+-- $60 = 10

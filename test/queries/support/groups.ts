@@ -75,6 +75,7 @@ export function groupClaimOf(
     queue: 'q',
     kinds: ['k'],
     limit: 10,
+    beginning: 0,
     workerId,
     starts: limits?.rate === undefined ? undefined : AT_ONCE,
     ...claim,

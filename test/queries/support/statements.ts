@@ -353,6 +353,7 @@ export function allStatements(
     queue: text,
     kinds: [text],
     limit: 10,
+    beginning: 0 as const,
     workerId: id,
     limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
   };
@@ -689,7 +690,6 @@ export function allStatements(
     }),
     'claimGroupedJobsQuery, one after the other': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
-      beginning: 1,
       limits: { run: 100 },
     }),
     'claimGroupedJobsQuery, by rates': claimGroupedJobsQuery(grouped(), {

@@ -156,7 +156,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
 }
 
 function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
-  const { rated, beginning, withCosts, ifTablesAre } = shape;
+  const { rated, withCosts, ifTablesAre } = shape;
   const queue = place('queue');
   const ofSize = ifTablesAre ? sql` and ${isOf(ifTablesAre)}` : sql``;
   return handOver(tables, {
@@ -164,7 +164,7 @@ function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: Grou
     with ${ifTablesAre ? sizesOf(tables, ifTablesAre) : sql``}${groupsInTurn(tables, shape, place)},
     ${jobsOfGroups(tables, shape, place)}`,
     holder: sql`${place('workerId')}::int8`,
-    claimedAt: claimedAt(NEXT_ATTEMPT, beginning === 'all' ? 'all' : { first: place('first') }),
+    claimedAt: claimedAt(NEXT_ATTEMPT, { first: place('first') }),
     set: sql`attempt = ${NEXT_ATTEMPT}, fence = j.fence + 1, waiting_key = null`,
     where: sql`j.queue = ${queue} and j.id = any(array(select id from taken))${ofSize}`,
     returning: claimedColumns(tables, withCosts),

@@ -27,8 +27,8 @@ export interface GroupClaim {
   readonly starts?: StartTimes | undefined;
   /** Whether the jobs are returned with their costs. @default false */
   readonly withCosts?: boolean | undefined;
-  /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
-  readonly beginning?: 0 | 1 | undefined;
+  /** How many of the first begin with the claim: see `claimJobs`. */
+  readonly beginning: 0 | 1;
   readonly workerId: number;
   /** Leaves these jobs where they are: see `SetAside`. @default undefined none */
   readonly without?: readonly number[] | undefined;
@@ -58,7 +58,6 @@ export function groupShapeOf({
   rooms,
   starts,
   without,
-  beginning,
   withCosts = false,
   seeks = false,
   ifTablesAre,
@@ -72,7 +71,6 @@ export function groupShapeOf({
     bounded: rooms !== undefined && rooms.size > 0,
     /** Whether it leaves jobs out by their ids. */
     without: without !== undefined && without.length > 0,
-    beginning: beginning === undefined ? ('all' as const) : ('first' as const),
     withCosts,
     seeks,
     ifTablesAre,
@@ -108,7 +106,7 @@ export function groupValuesOf(claim: GroupClaim) {
     run: limits.run ?? null,
     rooms: JSON.stringify(Object.fromEntries(rooms)),
     without: arrayText(without),
-    first: beginning === 1 ? 1 : 0,
+    first: beginning,
     /** By how many places the ring stands before the groups that were idle, or behind them. */
     ringLead: ringFirst === true ? -1 : 1,
   };
