@@ -65,20 +65,18 @@ export class GroupStatements implements StatementExtension {
         select ${queue}::text, e.ended_run_at, e.ended_group from ${ended} as e
         where e.ended_group is not null and e.ended_run_at > statement_timestamp()
           and e.ended_run_at < 'infinity'`;
+    const ofBlocks = (text: SQL) => (blocks === undefined ? sql`` : text);
     // With others in a union each is there once.
     const once = blocks === undefined ? sql`distinct ` : sql``;
-    const free = blocks === undefined ? sql`` : sql` and e.id not in (select id from blocking)`;
+    const free = ofBlocks(sql` and e.id not in (select id from blocking)`);
     // A cancel may be part of a transaction of the app, which stays open after a limit was set. What blocks
     // others either frees no slot, as its handler goes on, or stops a group, which needs its notes anyway.
     const mayBeUnnoted = deleted && endsAs.cancelled === undefined && blocks === undefined;
     const awaited = mayBeUnnoted ? this.#mayBeAwaited(queue, ended) : sql``;
-    const untilThen =
-      blocks === undefined
-        ? sql``
-        : sql`
+    const untilThen = ofBlocks(sql`
         union
         select ${queue}::text, b.until, b.ended_group from blocking as b
-        where b.until < 'infinity'`;
+        where b.until < 'infinity'`);
     return sql`${blocks === undefined ? sql`` : this.#blocking(queue, ended, blocks)},
     noted as (${insertNotes(
       this.tables,

@@ -57,14 +57,25 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
   const waits = isDueInGroup(tables, { queue, group: sql`k.group_key` });
   const ratePerMs = sql`l.rate_per_ms`;
   const within = startWithin(ratePerMs, place('neededMs'), place('stretch'));
-  const used = sql`
+  const used = rated
+    ? sql`
       left join lateral (
         select u.* from ${rateWindow(sql`l.rate_used`, ratePerMs, within)} as u
         where l.rate_per_ms is not null offset 0
-      ) as u on true`;
+      ) as u on true`
+    : sql``;
+  const usedColumns = rated
+    ? sql`u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept`
+    : sql`l.rate_used as kept`;
+  const concurrency = serial
+    ? sql`1`
+    : sql`coalesce(o.concurrency, e.concurrency, ${place('concurrency')}::int4)`;
   const room = serial
     ? sql`case when c.held > 0 then 0 else least(c.share, ${place('run')}::int8) end`
     : sql`least(c.share, c.concurrency - c.held)`;
+  const roomColumns = rated
+    ? sql`${room} as room, c.rate_limit - c.used as budget`
+    : sql`case when c.rate_limit is null then ${room} else 0 end as room`;
   return sql`free as materialized (${nextNotes(tables, { queue, most, and: ofSize })}
     ),
     asked as materialized (
@@ -141,9 +152,7 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
-        ${
-          serial ? sql`1` : sql`coalesce(o.concurrency, e.concurrency, ${place('concurrency')}::int4)`
-        } as concurrency,
+        ${concurrency} as concurrency,
         coalesce(o.rate_limit, e.rate_limit, ${place('rateLimit')}::int4) as rate_limit,
         coalesce(o.rate_per_ms, e.rate_per_ms, ${place('ratePerMs')}::int8) as rate_per_ms
       from locked as l cross join every as e left join ${queueLimits} as o
@@ -156,16 +165,12 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
-        ${
-          rated
-            ? sql`u.slot, u.used, u.oldest, coalesce(u.kept, l.rate_used) as kept`
-            : sql`l.rate_used as kept`
-        }, h.standing, l.bounded_since,
+        ${usedColumns}, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
-      from ruled as l${rated ? used : sql``}
+      from ruled as l${used}
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from ${queueWorkers} as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
@@ -181,11 +186,7 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, ${
-        rated
-          ? sql`${room} as room, c.rate_limit - c.used as budget`
-          : sql`case when c.rate_limit is null then ${room} else 0 end as room`
-      }
+      select c.*, ${roomColumns}
       from counted as c where c.share > 0
     )`;
 }

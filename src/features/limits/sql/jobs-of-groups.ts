@@ -33,17 +33,16 @@ export function jobsOfGroups(
   const inGroup = isOfGroup(queue, sql`c.group_key`);
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
   const next = (most: SQL, and?: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most, and });
+  const notLeftOut = without
+    ? sql`
+            and ${isNotAmong(place('without'))}`
+    : sql``;
   // A worker that is taken for gone by mistake still runs what it holds: that is for others.
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
           from ${queueJobs} as j
           where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${isServed}
-            and j.worker_id is distinct from ${place('workerId')}::int8${
-              without
-                ? sql`
-            and ${isNotAmong(place('without'))}`
-                : sql``
-            }
+            and j.worker_id is distinct from ${place('workerId')}::int8${notLeftOut}
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.
   const most = rated ? sql`greatest(least(c.room, c.budget), 0)` : sql`greatest(c.room, 0)`;
@@ -63,9 +62,25 @@ export function jobsOfGroups(
   const cut = sql`sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
           over (partition by c.group_key order by j.n) > c.budget`;
   const unnoted = sql.raw(`${UNNOTED_MS} * interval '1 millisecond'`);
-  const takes = bounded ? sql`f.id is not null and f.fits` : sql`f.id is not null`;
   const ofRate = (columns: SQL) => (rated ? columns : sql``);
-  const notCut = ofRate(sql` where not f.cut`);
+  const inOrder = (text: SQL) => (serial ? text : sql``);
+  const allowed = sql`found as f${ofRate(sql` where not f.cut`)}`;
+  const fitting = sql`(
+        select f.*, row_number() over (partition by f.kind order by f.place, f.n) <= coalesce(
+            (${place('rooms')}::text::jsonb ->> f.kind)::int8, ${place('limit')}::int8
+          ) as fits
+        from ${allowed}
+      ) as f${serial ? sql`` : sql` where f.fits`}`;
+  const takes = bounded ? sql`f.id is not null and f.fits` : sql`f.id is not null`;
+  const rateUsed = rated
+    ? sql`case when c.rate_limit is null then c.kept
+          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end`
+    : sql`c.kept`;
+  const nextReady = nextInGroup(tables, {
+    queue,
+    group: sql`c.group_key`,
+    and: sql`j.id not in (select id from within)`,
+  });
   return sql`found as materialized (
       select c.place, c.group_key, j.*${ofRate(sql`, c.rate_per_ms, least(j.weight, c.rate_limit) as cost,
         coalesce(${cut}, false) as cut`)}
@@ -74,33 +89,16 @@ export function jobsOfGroups(
       where c.room > 0
     ),
     wanted as not materialized (
-      select f.*, row_number() over (order by f.place, f.n) as rank${
-        serial
-          ? sql`,
-        bool_and(${takes}) over (partition by f.group_key order by f.n) as unbroken`
-          : sql``
-      }
-      from ${
-        bounded
-          ? sql`(
-        select f.*, row_number() over (partition by f.kind order by f.place, f.n) <= coalesce(
-            (${place('rooms')}::text::jsonb ->> f.kind)::int8, ${place('limit')}::int8
-          ) as fits
-        from found as f${notCut}
-      ) as f${serial ? sql`` : sql` where f.fits`}`
-          : sql`found as f${notCut}`
-      }
+      select f.*, row_number() over (order by f.place, f.n) as rank${inOrder(sql`,
+        bool_and(${takes}) over (partition by f.group_key order by f.n) as unbroken`)}
+      from ${bounded ? fitting : allowed}
     ),
     within as materialized (
       select id, place, group_key, weight${ofRate(sql`, cost, rate_per_ms`)}, rank from (
         select w.*,
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
-        from wanted as w${
-          serial
-            ? sql`
-        where w.unbroken`
-            : sql``
-        }
+        from wanted as w${inOrder(sql`
+        where w.unbroken`)}
       ) as w
       where before is null or before < ${MAX_CLAIM_BYTES}::int8
       order by rank
@@ -113,24 +111,15 @@ export function jobsOfGroups(
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.concurrency is not null then coalesce(c.bounded_since, statement_timestamp())
           end as bounded_since,
-        ${
-          rated
-            ? sql`case when c.rate_limit is null then c.kept
-          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end`
-            : sql`c.kept`
-        } as rate_used,
+        ${rateUsed} as rate_used,
         case
-          when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
+          when c.held + c.taken >= c.concurrency${inOrder(sql` or c.held > 0`)}
             then least(c.held_until, case
               when c.bounded_since < statement_timestamp() - ${unnoted} then 'infinity'
               else statement_timestamp() + ${unnoted} end)
           ${ofRate(sql`when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
-          `)}when c.taken < c.room then ${nextInGroup(tables, {
-            queue,
-            group: sql`c.group_key`,
-            and: sql`j.id not in (select id from within)`,
-          })}
+          `)}when c.taken < c.room then ${nextReady}
           else '-infinity'
         end as ready_at
       from (
