@@ -19,60 +19,52 @@
         select l.rate_limit from "queue_limits" as l
         where l.queue = $4 and l.kind = '' and l.group_key = '*'
       )) is not null as has_rate,
-      exists (
-            select h.id, h.at from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $5 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            ) as h where h.due
-            union all
-            select j.id, j.at from generate_series(0, 9) as band(priority)
-            cross join lateral (
-              select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $6 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-              order by j.run_at, j.id limit 1 + 16
-            ) as j
-            where (
-              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $7 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+      (
+          exists (
+            select from (
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $5 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h
-            ) and j.id not in (select h.id from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $8 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            ) as h where h.due)
-            limit 1
-      ) as due,
-      exists (
-            select h.id, h.at from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($9::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $10 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            ) as h where h.due
-            union all
-            select j.id, j.at from generate_series(0, 9) as band(priority)
-            cross join lateral (
-              select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $11 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($12::text::jsonb))) is true
-              order by j.run_at, j.id limit 1 + 16
-            ) as j
-            where (
-              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($13::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $14 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            where h.due
+          ) or (
+            (select count(*) from (
+              select from "queue_jobs" as j where j.queue = $6 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+            ) as h) >= 100
+            and exists (
+              select from generate_series(0, 9) as band(priority) cross join lateral (
+                select from "queue_jobs" as j
+                where j.queue = $7 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                order by j.run_at, j.id limit 1
+              ) as j
+            )
+          )
+        ) as due,
+      (
+          exists (
+            select from (
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($8::text::jsonb))) is true as due from "queue_jobs" as j where j.queue = $9 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h
-            ) and j.id not in (select h.id from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($15::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $16 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            ) as h where h.due)
-            limit 1
-      ) as served
+            where h.due
+          ) or (
+            (select count(*) from (
+              select from "queue_jobs" as j where j.queue = $10 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+            ) as h) >= 100
+            and exists (
+              select from generate_series(0, 9) as band(priority) cross join lateral (
+                select from "queue_jobs" as j
+                where j.queue = $11 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($12::text::jsonb))) is true
+                order by j.run_at, j.id limit 1
+              ) as j
+            )
+          )
+        ) as served
     from (
       select g.group_key, g.ready_at, g.held from "queue_groups" as g
-      where g.queue = $17 and g.group_key > $18 order by g.group_key limit $19
+      where g.queue = $13 and g.group_key > $14 order by g.group_key limit $15
     ) as g
     cross join lateral (
       select count(*) filter (where exists (
           select from "queue_jobs" as j
-          where j.queue = $20 and j.id = h.job_id
+          where j.queue = $16 and j.id = h.job_id
             and j.worker_id in (select w.id from "queue_workers" as w)
         ))::float8 as running
       from unnest(g.held) as h(job_id)
@@ -82,7 +74,7 @@
         (count(h.worker_id) filter (where h.until = 'infinity'))::float8 as going_on,
         count(*) filter (where h.until < 'infinity' and h.until > statement_timestamp()) > 0 as retries
       from "queue_holds" as h
-      where h.queue = $21 and h.group_key = g.group_key and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
+      where h.queue = $17 and h.group_key = g.group_key and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
     ) as h
     order by g.group_key
 -- $1 = "mail"
@@ -92,17 +84,13 @@
 -- $5 = "mail"
 -- $6 = "mail"
 -- $7 = "mail"
--- $8 = "mail"
--- $9 = "[\"mail\"]"
+-- $8 = "[\"mail\"]"
+-- $9 = "mail"
 -- $10 = "mail"
 -- $11 = "mail"
 -- $12 = "[\"mail\"]"
--- $13 = "[\"mail\"]"
+-- $13 = "mail"
 -- $14 = "mail"
--- $15 = "[\"mail\"]"
+-- $15 = 51
 -- $16 = "mail"
 -- $17 = "mail"
--- $18 = "mail"
--- $19 = 51
--- $20 = "mail"
--- $21 = "mail"

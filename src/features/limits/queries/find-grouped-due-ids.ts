@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { DueIdsQuestion } from '../../../core/queries/claim/find-due-ids.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
-import { isFree } from '../../../core/sql/is-free.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
+import { isDue } from '../sql/due-in-group.ts';
 import { isOfGroup } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
@@ -45,7 +45,7 @@ export function findGroupedDueIdsQuery(
     cross join lateral (
       select j.id from ${queueJobs} as j
       where ${isOfGroup(queue, sql`g.group_key`)}
-        and j.run_at <= statement_timestamp() and ${isFree(tables)} and ${servedKind(kinds)}
+        and ${isDue(tables, servedKind(kinds))}
         and ${isNotAmong(arrayText(without))}
       order by j.priority, j.run_at, j.id limit ${limit}
     ) as j

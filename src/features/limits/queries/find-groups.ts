@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import type { Executor } from '../../../core/sql/executor.ts';
 import { servedKind } from '../../../core/sql/served-kind.ts';
-import { dueInGroup } from '../sql/due-in-group.ts';
+import { isDueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
@@ -60,7 +60,7 @@ export async function findGroups(db: Executor, tables: GroupTables, page: GroupP
 
 export function findGroupsQuery(tables: GroupTables, { queue, after, limit, kinds }: GroupPage): SQL {
   const { queueJobs, queueWorkers, queueGroups, queueHolds, queueLimits } = tables;
-  const first = { queue, group: sql`g.group_key`, most: sql`1` };
+  const jobs = { queue, group: sql`g.group_key` };
   const setFor = (group: SQL, setting: SQL) => sql`(
         select l.${setting} from ${queueLimits} as l
         where l.queue = ${queue} and l.kind = '' and l.group_key = ${group}
@@ -77,10 +77,8 @@ export function findGroupsQuery(tables: GroupTables, { queue, after, limit, kind
       end as turn,
       ${set(sql`concurrency`)} as concurrency,
       ${set(sql`rate_limit`)} is not null as has_rate,
-      exists (${dueInGroup(tables, first)}
-      ) as due,
-      exists (${dueInGroup(tables, { ...first, and: kinds && servedKind(kinds) })}
-      ) as served
+      ${isDueInGroup(tables, jobs)} as due,
+      ${isDueInGroup(tables, { ...jobs, and: kinds && servedKind(kinds) })} as served
     from (
       select g.group_key, g.ready_at, g.held from ${queueGroups} as g
       where g.queue = ${queue} and g.group_key > ${after} order by g.group_key limit ${limit}

@@ -5,18 +5,16 @@ import type { Value } from '../../../core/sql/kept-statement.ts';
 import { BANDS, isOfGroup } from './group-rows.ts';
 
 /** So many jobs that may not be claimed now are passed before each priority is asked by itself. */
-const PASSED = 100;
+const PASSED = sql.raw('100');
 /** Fewer than so many at the head of a group with a long backlog are too few for a claim. */
-const FEW = 16;
+const FEW = sql.raw('16');
 
 const ORDER = sql`order by j.priority, j.run_at, j.id`;
 
-export interface DueInGroup {
+export interface JobsInGroup {
   readonly queue: Value<string>;
   /** The group's key, as SQL. */
   readonly group: SQL;
-  /** The most jobs, as SQL. */
-  readonly most: SQL;
   /** What else is asked of a job `j`. @default undefined nothing */
   readonly and?: SQL | undefined;
 }
@@ -26,13 +24,14 @@ export interface DueInGroup {
  * They are at the head of the index of groups, unless many jobs there are held, scheduled or not asked for:
  * then each priority is asked by itself. It may bring fewer than there are, but none only when there are
  * none. The head is read no further than it is asked for, and again only where it has fewer than that.
+ *
+ * @param most the most jobs, as SQL
  */
-export function dueInGroup(tables: QueueTables, { queue, group, most, and: more }: DueInGroup): SQL {
+export function dueInGroup(tables: QueueTables, jobs: JobsInGroup, most: SQL): SQL {
   const { queueJobs } = tables;
-  const inGroup = isOfGroup(queue, group);
-  const due = dueJob(tables, more);
-  const read = sql`${most} + ${sql.raw(String(PASSED))}`;
-  const few = sql.raw(String(FEW));
+  const inGroup = isOfGroup(jobs.queue, jobs.group);
+  const due = isDue(tables, jobs.and);
+  const read = sql`${most} + ${PASSED}`;
   const head = sql`(
               select j.id, j.ctid as at, ${due} as due from ${queueJobs} as j
               where ${inGroup} ${ORDER} limit ${read}
@@ -44,33 +43,29 @@ export function dueInGroup(tables: QueueTables, { queue, group, most, and: more 
             cross join lateral (
               select j.id, j.ctid as at from ${queueJobs} as j
               where ${inGroup} and j.priority = band.priority::int2 and ${due}
-              order by j.run_at, j.id limit ${most} + ${few}
+              order by j.run_at, j.id limit ${most} + ${FEW}
             ) as j
             where (
-              select count(*) >= ${read} and count(*) filter (where h.due) < ${few} from ${head}
+              select count(*) >= ${read} and count(*) filter (where h.due) < ${FEW} from ${head}
             ) and j.id not in (select h.id from ${head} where h.due)
             limit ${most}`;
 }
 
 /** A condition: whether a job of the group is due. It reads what {@link dueInGroup} does. */
-export function isDueInGroup(
-  tables: QueueTables,
-  { queue, group }: Pick<DueInGroup, 'queue' | 'group'>,
-): SQL {
+export function isDueInGroup(tables: QueueTables, jobs: JobsInGroup): SQL {
   const { queueJobs } = tables;
-  const inGroup = isOfGroup(queue, group);
-  const due = dueJob(tables);
-  const passed = sql.raw(String(PASSED));
+  const inGroup = isOfGroup(jobs.queue, jobs.group);
+  const due = isDue(tables, jobs.and);
   return sql`(
           exists (
             select from (
-              select ${due} as due from ${queueJobs} as j where ${inGroup} ${ORDER} limit ${passed}
+              select ${due} as due from ${queueJobs} as j where ${inGroup} ${ORDER} limit ${PASSED}
             ) as h
             where h.due
           ) or (
             (select count(*) from (
-              select from ${queueJobs} as j where ${inGroup} ${ORDER} limit ${passed}
-            ) as h) >= ${passed}
+              select from ${queueJobs} as j where ${inGroup} ${ORDER} limit ${PASSED}
+            ) as h) >= ${PASSED}
             and exists (
               select from ${BANDS} cross join lateral (
                 select from ${queueJobs} as j
@@ -82,33 +77,22 @@ export function isDueInGroup(
         )`;
 }
 
-function dueJob(tables: QueueTables, and?: SQL): SQL {
-  const also = and === undefined ? sql`` : sql` and ${and}`;
-  return sql`j.run_at <= statement_timestamp() and ${isFree(tables)}${also}`;
-}
-
-export interface NextInGroup extends Omit<DueInGroup, 'most' | 'and'> {
-  /** What is asked of a job `j` that is due now. */
-  readonly and: SQL;
-}
-
 /**
  * An expression: `-infinity` where a job of the group is due, otherwise when the next one will be, as far as
  * that is known, and `infinity` where none is scheduled. It reads what {@link dueInGroup} does.
  */
-export function nextInGroup(tables: QueueTables, { queue, group, and: condition }: NextInGroup): SQL {
+export function nextInGroup(tables: QueueTables, jobs: JobsInGroup): SQL {
   const { queueJobs } = tables;
-  const inGroup = isOfGroup(queue, group);
-  const due = dueJob(tables, condition);
-  const passed = sql.raw(String(PASSED));
+  const inGroup = isOfGroup(jobs.queue, jobs.group);
+  const due = isDue(tables, jobs.and);
   return sql`coalesce((
             with head as materialized (
               select j.run_at, ${due} as due from ${queueJobs} as j
-              where ${inGroup} ${ORDER} limit ${passed}
+              where ${inGroup} ${ORDER} limit ${PASSED}
             )
             select case
               when bool_or(h.due) then '-infinity'
-              when count(*) < ${passed} then min(h.run_at) filter (where h.run_at > statement_timestamp())
+              when count(*) < ${PASSED} then min(h.run_at) filter (where h.run_at > statement_timestamp())
               else (
                 select min(j.run_at) from ${BANDS}
                 cross join lateral (
@@ -124,4 +108,10 @@ export function nextInGroup(tables: QueueTables, { queue, group, and: condition 
               )
             end from head as h
           ), 'infinity')`;
+}
+
+/** Whether the job `j` may be claimed now. */
+export function isDue(tables: QueueTables, and?: SQL): SQL {
+  const also = and === undefined ? sql`` : sql` and ${and}`;
+  return sql`j.run_at <= statement_timestamp() and ${isFree(tables)}${also}`;
 }

@@ -201,10 +201,9 @@ function hasJobsFor(
   const queue = place('queue');
   const isServed = servedKindOf(place('kinds'));
   const isTaken = without ? sql`${isServed} and ${isNotAmong(place('without'))}` : isServed;
-  const next = (and?: SQL) => dueInGroup(tables, { queue, group, most: sql`1`, and });
-  if (!serial) return sql`exists (${next(isTaken)})`;
+  if (!serial) return isDueInGroup(tables, { queue, group, and: isTaken });
   return sql`exists (
-              select from (${next()}) as k
+              select from (${dueInGroup(tables, { queue, group }, sql`1`)}) as k
               join ${tables.queueJobs} as j on j.ctid = k.at and j.queue = ${queue} and j.id = k.id
               where ${isTaken}
             )`;

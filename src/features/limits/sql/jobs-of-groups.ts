@@ -1,9 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_CLAIM_BYTES } from '../../../core/sql/claim-statement.ts';
-import { isFree } from '../../../core/sql/is-free.ts';
 import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
 import { isNotAmong, servedKindOf } from '../../../core/sql/served-kind.ts';
-import { dueInGroup, nextInGroup } from './due-in-group.ts';
+import { dueInGroup, isDue, nextInGroup } from './due-in-group.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isOfGroup } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
@@ -30,9 +29,8 @@ export function jobsOfGroups(
   const { queueJobs, queueGroups } = tables;
   const queue = place('queue');
   const isServed = servedKindOf(place('kinds'));
-  const inGroup = isOfGroup(queue, sql`c.group_key`);
-  const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
-  const next = (most: SQL, and?: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most, and });
+  const group = sql`c.group_key`;
+  const next = (most: SQL, and?: SQL) => dueInGroup(tables, { queue, group, and }, most);
   const notLeftOut = without
     ? sql`
             and ${isNotAmong(place('without'))}`
@@ -41,7 +39,7 @@ export function jobsOfGroups(
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
           from ${queueJobs} as j
-          where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${isServed}
+          where j.ctid = k.at and j.id = k.id and ${isOfGroup(queue, group)} and ${isDue(tables, isServed)}
             and j.worker_id is distinct from ${place('workerId')}::int8${notLeftOut}
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.
@@ -76,11 +74,7 @@ export function jobsOfGroups(
     ? sql`case when c.rate_limit is null then c.kept
           else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end`
     : sql`c.kept`;
-  const nextReady = nextInGroup(tables, {
-    queue,
-    group: sql`c.group_key`,
-    and: sql`j.id not in (select id from within)`,
-  });
+  const and = sql`j.id not in (select id from within)`;
   return sql`found as materialized (
       select c.place, c.group_key, j.*${ofRate(sql`, c.rate_per_ms, least(j.weight, c.rate_limit) as cost,
         coalesce(${cut}, false) as cut`)}
@@ -119,7 +113,7 @@ export function jobsOfGroups(
               else statement_timestamp() + ${unnoted} end)
           ${ofRate(sql`when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
-          `)}when c.taken < c.room then ${nextReady}
+          `)}when c.taken < c.room then ${nextInGroup(tables, { queue, group, and })}
           else '-infinity'
         end as ready_at
       from (
