@@ -132,7 +132,7 @@ const library = defineConfig({
           ),
           priority: 1.45,
         },
-        { name: 'limits', test: sources(/\/src\/features\/limits\/(?!list-groups)[^/]+$/), priority: 1.4 },
+        { name: 'limits', test: sources(/\/src\/features\/limits\/[^/]+$/), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/features\/keys\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // What workers share with the figures and the check that a web app asks for.
@@ -177,7 +177,11 @@ const library = defineConfig({
           priority: 0.5,
         },
         // Loaded by the first look at groups. A file that it shared with the limits, esbuild would load in any app.
-        { name: 'groups', test: sources(/\/src\/features\/limits\/list-groups\.ts$/), priority: 0.4 },
+        {
+          name: 'groups',
+          test: sources(/\/src\/features\/limits\/queries\/find-groups\.ts$/),
+          priority: 0.4,
+        },
         {
           name: 'check',
           test: sources(

@@ -162,7 +162,7 @@ export type { FlowStats } from './features/batches/queries/count-open-flows.ts';
 export type { FlowRecord } from './features/batches/queries/find-flow.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
-export type { GroupRecord } from './features/limits/list-groups.ts';
+export type { GroupRecord } from './features/limits/queries/find-groups.ts';
 export type { LimitName, QueueName } from './features/limits/settings/limit-name.ts';
 export type { LimitOverride, LimitRecord } from './features/limits/settings/limit-record.ts';
 // Limit

@@ -15,7 +15,7 @@ import type { ServedQueue } from '../../core/worker/served-queues.ts';
 import { QueueError } from '../../errors.ts';
 import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
-import type { GroupRecord } from './list-groups.ts';
+import type { GroupRecord } from './queries/find-groups.ts';
 import { findLeases } from './queries/find-leases.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';
 import { setLimit } from './queries/set-limit.ts';
@@ -134,8 +134,8 @@ export class Limits {
     const { groups: settings } = limits;
     if (settings === undefined)
       throw new TypeError(`limits.groups: the jobs of '${queue}' are not in groups`);
-    const { listGroups } = await import('./list-groups.ts');
-    const found = await listGroups(db, this.tables, { queue, after, limit: limit + 1 }, settings);
+    const { findGroups } = await import('./queries/find-groups.ts');
+    const found = await findGroups(db, this.tables, { queue, after, limit: limit + 1 }, settings);
     const groups = found.slice(0, limit);
     return { groups, nextCursor: found.length > limit ? groups.at(-1)?.group : undefined };
   }

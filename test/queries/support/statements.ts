@@ -707,7 +707,7 @@ export function allStatements(
     noteForgottenGroupsQuery: noteForgottenGroupsQuery(grouped(), text, text),
     pruneGroupsQuery: pruneGroupsQuery(grouped(), { queue: text, after: text, ratePerMs: 1_000 }),
     adoptJobsQuery: adoptJobsQuery(grouped(), text),
-    findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51, kinds: [text] }),
+    findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51 }, [text]),
     findStoppedGroupsQuery: findStoppedGroupsQuery(grouped(), [text]),
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
     endHandlerHoldsQuery: endHandlerHoldsQuery(grouped(), { queue: text, workerId: 1 }, [

@@ -1,64 +1,102 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { findCrews } from '../../../core/queries/operate/find-crews.ts';
+import { kindsServed } from '../../../core/queue/stats/workers-of.ts';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
-import type { Executor } from '../../../core/sql/executor.ts';
+import type { Executor, RawRow } from '../../../core/sql/executor.ts';
 import { servedKind } from '../../../core/sql/served-kind.ts';
+import type { GroupSettings } from '../settings/limit-settings.ts';
 import { isDueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
+
+/** A group of a queue as claims see it. */
+export interface GroupRecord {
+  readonly group: string;
+  /** How many of its jobs living workers hold. */
+  readonly running: number;
+  /**
+   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, when
+   * some of its rate is free again, or its next job is due. `idle`: nothing is due, or something stops it.
+   * `blocked`: by `blockedBy`.
+   */
+  readonly state: 'ready' | 'waiting' | 'idle' | 'blocked';
+  /**
+   * Why its next due job is not claimed; `null` when none is due, or when it is claimed as its turn comes.
+   *
+   * - `limit`: as many of its jobs run as its `concurrency` allows.
+   * - `rate`: its rate is used up, until `readyAt`.
+   * - `order`: its jobs run one after the other, and one before it runs, is to be retried, or was discarded.
+   * - `handler`: no worker of the queue has a handler for what is due.
+   *
+   * A pause, and the limits of the queue and of a kind, stop jobs of all groups: see `queue.limits.list`.
+   */
+  readonly stoppedBy: 'limit' | 'rate' | 'order' | 'handler' | null;
+  /** When claims look at it again; `null` unless it waits. */
+  readonly readyAt: Date | null;
+  /** The discarded job that stops it until `queue.limits.unblock`, or until it is redriven. */
+  readonly blockedBy: number | null;
+}
 
 export interface GroupPage {
   readonly queue: string;
   /** Groups behind this one, by name. */
   readonly after: string;
   readonly limit: number;
-  /** The kinds that workers of the queue have handlers for; `undefined` where one of them does not say. */
-  readonly kinds: readonly string[] | undefined;
-}
-
-/** A group of a queue as claims see it. */
-export interface GroupFacts {
-  readonly group: string;
-  /** How many of its jobs living workers hold, or still run after `complete(tx)`. */
-  readonly running: number;
-  /** When claims look at it: `ready` now, `waiting` at `readyAt`, `idle` after a note. */
-  readonly turn: 'ready' | 'waiting' | 'idle';
-  readonly readyAt: Date | undefined;
-  /** The discarded job that stops it. */
-  readonly blockedBy: number | undefined;
-  /** Whether a job that is to be retried keeps those behind it waiting. */
-  readonly retries: boolean;
-  /** Its own limit, or that of every group, as they were set. */
-  readonly concurrency: number | undefined;
-  /** Whether a rate was set, of it or of every group. */
-  readonly hasRate: boolean;
-  /** Whether a job is due that no worker holds. */
-  readonly due: boolean;
-  /** Whether one of these is of a kind that a worker serves. */
-  readonly served: boolean;
 }
 
 /**
- * One page of a queue's groups, by name. A group is among them from its first claim on.
+ * One page of a queue's groups, by name, and what stops each. A group is among them from its first claim on.
  *
- * **Under concurrency.** A plain read: claims change the groups all the time.
+ * **Under concurrency.** Plain reads: claims change the groups all the time.
  */
-export async function findGroups(db: Executor, tables: GroupTables, page: GroupPage): Promise<GroupFacts[]> {
-  const rows = await queryLimitRows(db, tables, findGroupsQuery(tables, page));
-  return rows.map((row) => ({
-    group: String(row.group_key),
-    running: Number(row.running),
-    turn: row.turn === 'ready' || row.turn === 'waiting' ? row.turn : 'idle',
-    readyAt: row.turn === 'waiting' ? dateOf(row.ready_at) : undefined,
-    blockedBy: row.blocked_by === null ? undefined : Number(row.blocked_by),
-    retries: row.retries === true,
-    concurrency: row.concurrency === null ? undefined : Number(row.concurrency),
-    hasRate: row.has_rate === true,
-    due: row.due === true,
-    served: row.served === true,
-  }));
+export async function findGroups(
+  db: Executor,
+  tables: GroupTables,
+  page: GroupPage,
+  settings: GroupSettings,
+): Promise<GroupRecord[]> {
+  const kinds = kindsServed(await findCrews(db, tables), page.queue);
+  const rows = await queryLimitRows(db, tables, findGroupsQuery(tables, page, kinds));
+  return rows.map((row) => toGroupRecord(row, settings));
 }
 
-export function findGroupsQuery(tables: GroupTables, { queue, after, limit, kinds }: GroupPage): SQL {
+function toGroupRecord(row: RawRow, settings: GroupSettings): GroupRecord {
+  const turn = row.turn === 'ready' || row.turn === 'waiting' ? row.turn : 'idle';
+  return {
+    group: String(row.group_key),
+    running: Number(row.running),
+    state: row.blocked_by === null ? turn : 'blocked',
+    stoppedBy: stoppedBy(row, settings),
+    readyAt: turn === 'waiting' ? dateOf(row.ready_at) : null,
+    blockedBy: row.blocked_by === null ? null : Number(row.blocked_by),
+  };
+}
+
+function stoppedBy(row: RawRow, { serial, concurrency, rate }: GroupSettings): GroupRecord['stoppedBy'] {
+  const running = Number(row.running);
+  if (row.due !== true) return null;
+  if (serial !== undefined) {
+    if (row.blocked_by !== null || row.retries === true || running > 0) return 'order';
+  } else if (running >= Number(row.concurrency ?? concurrency ?? Number.POSITIVE_INFINITY)) {
+    return 'limit';
+  }
+  if (row.served !== true) return 'handler';
+  return row.turn === 'waiting' && (row.has_rate === true || rate !== undefined) ? 'rate' : null;
+}
+
+/**
+ * `running`: jobs that living workers hold, or still run after `complete(tx)`. `turn`: when claims look at
+ * the group. `retries`: whether a job that is to be retried keeps those behind it waiting. `concurrency` and
+ * `has_rate`: as they were set, for the group or for every one. `due`: whether a job is due that no worker
+ * holds; `served`: whether one of these is of a kind that a worker serves.
+ *
+ * @param kinds that workers of the queue have handlers for; `undefined` where one of them does not say
+ */
+export function findGroupsQuery(
+  tables: GroupTables,
+  { queue, after, limit }: GroupPage,
+  kinds: readonly string[] | undefined,
+): SQL {
   const { queueJobs, queueWorkers, queueGroups, queueHolds, queueLimits } = tables;
   const jobs = { queue, group: sql`g.group_key` };
   const setFor = (group: SQL, setting: SQL) => sql`(
