@@ -31,7 +31,15 @@ export class GroupStarts {
     if (!this.areKnown) return undefined;
     const { now: stretch, roundTripMs } = this.#stretch;
     const neededMs = roundTripMs === 0 ? UNKNOWN_MS : Math.max(AHEAD_MS, ROUND_TRIPS * roundTripMs);
-    return new ClaimStarts(neededMs, stretch, () => this.#stretch.noteLate(stretch));
+    const sentMs = performance.now();
+    const times = new Map<number, BeginTime>();
+    const beginTime = (perMs: number): BeginTime => {
+      const untilMs = sentMs + startWithinMs(perMs, { neededMs, stretch });
+      const time = times.get(perMs) ?? new GroupBeginTime(untilMs, () => this.#stretch.noteLate(stretch));
+      times.set(perMs, time);
+      return time;
+    };
+    return { neededMs, stretch, sentMs, beginTime };
   }
 
   /** The claim was answered. */
@@ -41,26 +49,9 @@ export class GroupStarts {
 }
 
 /** When the jobs of one claim may begin: those of groups with the same window until the same time. */
-export class ClaimStarts implements StartTimes {
-  readonly sentMs = performance.now();
-  readonly #times = new Map<number, BeginTime>();
-  readonly #onMissed: () => void;
-
-  constructor(
-    readonly neededMs: number,
-    readonly stretch: number,
-    onMissed: () => void,
-  ) {
-    this.#onMissed = onMissed;
-  }
-
-  /** It counts from when the claim was sent, so no delay of the answer lengthens it. */
-  beginTime(perMs: number): BeginTime {
-    const untilMs = this.sentMs + startWithinMs(perMs, this);
-    const time = this.#times.get(perMs) ?? new GroupBeginTime(untilMs, this.#onMissed);
-    this.#times.set(perMs, time);
-    return time;
-  }
+interface ClaimStarts extends StartTimes {
+  /** From when on the times count, so no delay of the answer lengthens them. */
+  readonly sentMs: number;
 }
 
 /** A class, since listeners see the job: one that clones it gets the time, and no function. */
