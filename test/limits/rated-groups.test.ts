@@ -111,9 +111,9 @@ test('a claim that knows of no rates leaves groups that have one, and says so', 
     { group: 'b' },
   ]);
   const left = await claimGroups(database.db, worker);
-  expect([idsOf(left.jobs), left.rated, left.more]).toEqual([[other], true, true]);
+  expect([idsOf(left.jobs), left.signs.has('rated'), left.signs.has('more')]).toEqual([[other], true, true]);
   const taken = await claimGroups(database.db, worker, { starts: AT_ONCE });
-  expect([idsOf(taken.jobs), taken.rated]).toEqual([[first, second], false]);
+  expect([idsOf(taken.jobs), taken.signs.has('rated')]).toEqual([[first, second], false]);
 });
 
 test('a job counts for as long as it may begin, and a window more', async () => {

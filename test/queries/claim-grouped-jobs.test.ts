@@ -92,10 +92,10 @@ describe('shares', () => {
   test('each group gets its share of a claim, in the order of its own jobs', async () => {
     const a = await addGrouped(database.client, of('a', 20));
     const b = await addGrouped(database.client, of('b', 20));
-    const { jobs, more } = await claim({ limit: 10 });
+    const { jobs, signs } = await claim({ limit: 10 });
     expect(idsOf(jobs.filter(({ group }) => group === 'a'))).toEqual(a.slice(0, 5));
     expect(idsOf(jobs.filter(({ group }) => group === 'b'))).toEqual(b.slice(0, 5));
-    expect([jobs.length, more]).toEqual([10, true]);
+    expect([jobs.length, signs.has('more')]).toEqual([10, true]);
   });
 
   test('by their weights', async () => {
@@ -139,7 +139,7 @@ describe('shares', () => {
     expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual(
       new Array(3).fill('infinity'),
     );
-    expect((await claim()).more).toBe(false);
+    expect((await claim()).signs.has('more')).toBe(false);
   });
 
   test('by priority within a group', async () => {
@@ -347,10 +347,10 @@ describe('of a kind with little room', () => {
       { group: 'b', kind: 'few' },
       { group: 'b' },
     ]);
-    const { jobs, more } = await claim({ kinds: ['k', 'few'], rooms, limit: 100 });
+    const { jobs, signs } = await claim({ kinds: ['k', 'few'], rooms, limit: 100 });
     expect(jobs.filter(({ kind }) => kind === 'few')).toHaveLength(2);
     expect(jobs.filter(({ kind }) => kind === 'k')).toHaveLength(4);
-    expect(more).toBe(true);
+    expect(signs.has('more')).toBe(true);
     const rest = await claim({ kinds: ['k', 'few'], limit: 100 });
     expect(rest.jobs.map(({ kind }) => kind)).toEqual(['few', 'few', 'few', 'few']);
   });

@@ -24,27 +24,34 @@ import { groupsInTurn, notesRead } from '../sql/groups-in-turn.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
+/** What a claim tells of the groups and the notes. */
+export type Sign =
+  /** Groups are left that may have jobs to claim now. */
+  | 'more'
+  /** It has taken nothing of a group that has due jobs: others serve them, or they have to wait. */
+  | 'passed'
+  /** Notes that are due are left: such that it could not use, or that others have locked. */
+  | 'left'
+  /** It has used a note. */
+  | 'used'
+  /** It has read as many notes as it may, or could not use some. */
+  | 'crowded'
+  /** It has used at least a third of what the notes say that it has read. */
+  | 'usedMany'
+  /** Most of what they say is about the same groups. */
+  | 'repeated'
+  /** Only so many jobs may be held of one of the groups that it has looked at. */
+  | 'bounded'
+  /** It has left a group because that has a rate. */
+  | 'rated'
+  /** Of `claimByKeptPlan`: the tables are of the size that was asked for; that of the jobs is small. */
+  | TableSize
+  | 'smallJobs';
+
 export interface GroupClaimResult {
   /** In the order of the groups' turns; those of a group are in their own order. */
   readonly jobs: readonly ClaimedJob[];
-  /** Whether groups are left that may have jobs to claim now. */
-  readonly more: boolean;
-  /** Whether it has taken nothing of a group that has due jobs: others serve them, or they have to wait. */
-  readonly passed: boolean;
-  /** Whether notes that are due are left: such that it could not use, or that others have locked. */
-  readonly left: boolean;
-  /** Whether it has used a note. */
-  readonly used: boolean;
-  /** Whether it has read as many notes as it may, or could not use some. */
-  readonly crowded: boolean;
-  /** Whether it has used at least a third of what the notes say that it has read. */
-  readonly usedMany: boolean;
-  /** Whether most of what they say is about the same groups. */
-  readonly repeated: boolean;
-  /** Whether only so many jobs may be held of one of the groups that it has looked at. */
-  readonly bounded: boolean;
-  /** Whether it has left a group because that has a rate. */
-  readonly rated: boolean;
+  readonly signs: ReadonlySet<Sign>;
 }
 
 /**
@@ -104,8 +111,8 @@ export async function claimByKeptPlan(
   const limit = size === 'small' ? Math.min(claim.limit, few) : claim.limit;
   const ofFew = { ...claim, limit, groups: Math.min(claim.limit, few), ifTablesAre: size };
   const rows = await send(db, tables, ofFew);
-  const told = signsOf(rows);
-  return told.has(size) ? resultOf(tables, ofFew, rows) : { areJobsSmall: told.has('smallJobs') };
+  const signs = signsOf(rows);
+  return signs.has(size) ? resultOf(tables, ofFew, rows) : { areJobsSmall: signs.has('smallJobs') };
 }
 
 async function send(db: Runner, tables: GroupTables, claim: GroupClaim): Promise<RawRow[]> {
@@ -114,8 +121,8 @@ async function send(db: Runner, tables: GroupTables, claim: GroupClaim): Promise
   return rows;
 }
 
-function signsOf([row]: readonly RawRow[]): ReadonlySet<string> {
-  return new Set(String(row?.signs ?? '').split(' '));
+function signsOf([row]: readonly RawRow[]): ReadonlySet<Sign> {
+  return new Set(String(row?.signs ?? '').split(' ') as Sign[]);
 }
 
 function resultOf(tables: GroupTables, { queue, starts }: GroupClaim, rows: RawRow[]): GroupClaimResult {
@@ -126,20 +133,9 @@ function resultOf(tables: GroupTables, { queue, starts }: GroupClaim, rows: RawR
     if (starts === undefined || perMs === null) return Object.assign(job, { group });
     return Object.assign(job, { group, beginTime: starts.beginTime(Number(perMs)) });
   });
-  const told = signsOf(rows);
+  const signs = signsOf(rows);
   forgetRows(rows);
-  return {
-    jobs,
-    more: told.has('more'),
-    passed: told.has('passed'),
-    left: told.has('left'),
-    used: told.has('used'),
-    crowded: told.has('crowded'),
-    usedMany: told.has('usedMany'),
-    repeated: told.has('repeated'),
-    bounded: told.has('bounded'),
-    rated: told.has('rated'),
-  };
+  return { jobs, signs };
 }
 
 const statements = new KeptStatements(claimStatement);
@@ -218,7 +214,7 @@ function signs(
   const read = sql`(select coalesce(sum(offered), 0) from heeded)`;
   const asked = sql`(select count(*) from asked)`;
   const used = sql`${asked} - (select count(*) from unused)`;
-  const told: readonly (readonly [word: string, when: SQL])[] = [
+  const told: readonly (readonly [word: Sign, when: SQL])[] = [
     ['more', more],
     [
       'passed',

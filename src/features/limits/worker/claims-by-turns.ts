@@ -8,6 +8,7 @@ import {
   claimGroupedJobs,
   FEW,
   type GroupClaimResult,
+  type Sign,
 } from '../queries/claim-grouped-jobs.ts';
 import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
@@ -15,7 +16,7 @@ import type { LimitSettings } from '../settings/limit-settings.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 import { GroupStarts } from './group-starts.ts';
-import { isOfFew, MANY, NOTHING_KNOWN, type Outlook, outlookAfter } from './outlook.ts';
+import { isOfFew, MANY, NOTHING_KNOWN, outlookAfter } from './outlook.ts';
 
 export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
   readonly groups: LimitSettings & {
@@ -39,7 +40,7 @@ export class ClaimsByTurns implements GroupClaims {
   readonly #options: ClaimsByTurnsOptions;
   #seekFreed = true;
   #leftOut: readonly string[] = [];
-  #outlook: Outlook = NOTHING_KNOWN;
+  #outlook = NOTHING_KNOWN;
   readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
@@ -138,20 +139,21 @@ export class ClaimsByTurns implements GroupClaims {
     const jobs = inTheirOrder(answers);
     // One that fails takes nothing from the other, whose jobs are known to be held.
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
-    const more = answers.some(({ more }) => more);
-    const left = answers.some(({ left }) => left);
-    this.#metBounds ||= answers.some(({ bounded }) => bounded);
+    const tell = (sign: Sign) => answers.some(({ signs }) => signs.has(sign));
+    const more = tell('more');
+    const left = tell('left');
+    this.#metBounds ||= tell('bounded');
     // What it has left for its rate, the next one takes.
-    const metRate = !this.#starts.areKnown && answers.some(({ rated }) => rated);
+    const metRate = !this.#starts.areKnown && tell('rated');
     this.#starts.areKnown ||= metRate;
     if (failure !== undefined && jobs.length === 0) throw failure;
     this.#outlook = outlookAfter(
       { demand, shares, answers, jobs, hasFailed: failure !== undefined },
-      outlook,
+      outlook.wasCrowded,
     );
     // Notes that it has not read may tell of what it seeks: they are folded in once.
     const folds = claim.seeks && this.#outlook.foldsFirst && !outlook.foldsFirst;
-    const isBehind = left && (folds || answers.some(({ used }) => used));
+    const isBehind = left && (folds || tell('used'));
     // It may have met only groups of which it could take nothing: the next one passes these.
     const goesOn =
       (more && (jobs.length > 0 || few)) || (this.#outlook.seeks && !claim.seeks) || metRate || isBehind;
