@@ -74,7 +74,8 @@ export async function findDueByKeptPlan(
   return rows[0]?.[question.ifTableIs] === true ? rows.map(toDueAnswer) : undefined;
 }
 
-function toDueAnswer(row: RawRow): DueAnswer {
+/** Of the columns `queue`, `due_at` and `now`. */
+export function toDueAnswer(row: RawRow): DueAnswer {
   return {
     queue: String(row.queue),
     dueInMs: row.due_at === null ? undefined : Number(row.due_at) - Number(row.now),

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { DueAnswer } from '../../../core/queries/claim/find-due.ts';
+import { type DueAnswer, toDueAnswer } from '../../../core/queries/claim/find-due.ts';
 import { epochMs } from '../../../core/sql/epoch-ms.ts';
 import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
@@ -18,18 +18,11 @@ export async function findDueGroups(
   queues: readonly string[],
 ): Promise<DueAnswer[]> {
   const rows: RawRow[] = [];
-  for (const looks of perStatement(
-    tables,
-    queues.map((queue) => ({ queue })),
-  )) {
-    const query = findDueGroupsQuery(tables, looks);
-    rows.push(...(await queryLimitRows(runner, tables, query)));
+  const questions = queues.map((queue) => ({ queue }));
+  for (const looks of perStatement(tables, questions)) {
+    rows.push(...(await queryLimitRows(runner, tables, findDueGroupsQuery(tables, looks))));
   }
-  return rows.map((row) => ({
-    queue: String(row.queue),
-    dueInMs: row.due_at === null ? undefined : Number(row.due_at) - Number(row.now),
-    nowMs: Number(row.now),
-  }));
+  return rows.map(toDueAnswer);
 }
 
 /** @insteadOnCitus (plain) findDueGroupsQuery, of one queue */
