@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor } from '../../index.ts';
-import { groupTables, isFree, queryRows, servedKind } from '../../internal.ts';
+import { groupsInAny, isFree, queryRows, servedKind } from '../../internal.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which job is asked for. */
@@ -50,12 +50,12 @@ export async function findNextJob(
 export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion): SQL {
   const { queueJobs, queuePauses } = tables;
   const { kinds, queues, serial, except, written } = question;
-  const ofGroups = groupTables(tables);
+  const groups = groupsInAny(tables);
   const readyAt =
-    ofGroups === undefined
+    groups === undefined
       ? sql`j.run_at`
       : sql`greatest(j.run_at, (
-          select max(h.until) from ${ofGroups.queueHolds} as h
+          select max(h.until) from ${groups.tables.queueHolds} as h
           where h.queue = j.queue and h.group_key = j.group_key and h.until > statement_timestamp()
         ))`;
   const inOrder =

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { refusedOnCitus } from '../../../core/sql/refused-on-citus.ts';
-import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
+import { inContext } from '../../../core/sql/statement-context.ts';
 import type { EndedHolds, StatementExtension, UnblockedJobs } from '../../../core/sql/statement-extension.ts';
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import {
@@ -23,7 +23,7 @@ const UNTIL = {
 };
 
 /** What groups add to the core's statements: notes for the claims, and the slots of jobs that have ended. */
-export class GroupStatements implements StatementExtension {
+class GroupStatements implements StatementExtension {
   readonly tables: LimitTables;
   readonly entry = CONTROL_ENTRY;
   readonly refusal = refusedOnCitus;
@@ -161,12 +161,4 @@ export function withGrouping<TTables extends QueueTables>(
   declared: ReadonlyMap<string, DeclaredQueueLimits>,
 ): TTables {
   return inContext(tables, { extension: new GroupStatements(limitTables, declared) });
-}
-
-/** The tables of groups; `undefined` where the jobs of no queue are in groups. */
-export function groupTables(tables: QueueTables): LimitTables | undefined {
-  const { extension } = contextOf(tables);
-  return extension instanceof GroupStatements && extension.groupedQueues.size > 0
-    ? extension.tables
-    : undefined;
 }
