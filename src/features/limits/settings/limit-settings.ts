@@ -110,7 +110,9 @@ export function checkQueueLimits(queue: string, limits: QueueLimits): DeclaredQu
   const what = `limitsIn: '${queue}'`;
   checkOptions(what, limits, OF_QUEUE);
   const ofQueue = checkLimitSettings(what, limits);
-  const given = kindsOf(limits.kinds);
+  const given = isListOfNames(limits.kinds)
+    ? Object.fromEntries(limits.kinds.map((kind) => [kind, {}]))
+    : limits.kinds;
   const kinds =
     given &&
     Object.fromEntries(Object.entries(given).map(([kind, one]) => [kind, checkKind(what, kind, one)]));
@@ -122,10 +124,6 @@ function checkKind(what: string, kind: string, settings: LimitSettings): LimitSe
   checkText(`${what}: the name of a kind`, kind, MAX_NAME_BYTES);
   checkOptions(`${what}: kinds['${kind}']`, settings, OF_KIND);
   return checkLimitSettings(`${what}: kinds['${kind}']`, settings);
-}
-
-function kindsOf(kinds: QueueLimits['kinds']): DeclaredQueueLimits['kinds'] {
-  return isListOfNames(kinds) ? Object.fromEntries(kinds.map((kind) => [kind, {}])) : kinds;
 }
 
 /** `Array.isArray` does not tell a readonly array from an object. */
