@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { pruneGroups } from '../../src/features/limits/queries/prune-groups.ts';
 import { setLimit } from '../../src/features/limits/queries/set-limit.ts';
+import type { LimitOverride } from '../../src/features/limits/settings/limit-record.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addGrouped, addWorkers, claimGroups, clearGroups, groupedTables } from './support/groups.ts';
@@ -15,11 +16,9 @@ beforeEach(async () => {
 });
 
 const claim = (options?: Parameters<typeof claimGroups>[2]) => claimGroups(database.db, worker, options);
-const none = { concurrency: null, rateLimit: null, ratePerMs: null, weight: null };
 
-async function set(group: string, limit: Partial<typeof none | Record<keyof typeof none, number>>) {
-  const settings = { ...none, ...limit };
-  await setLimit(database.db, groupedTables(), { queue: 'q', kind: '', group, settings }, undefined);
+async function set(group: string, override: LimitOverride) {
+  await setLimit(database.db, groupedTables(), { queue: 'q', kind: '', group, override }, undefined);
 }
 
 describe('a limit that was changed is heeded by the next claim', () => {
@@ -38,7 +37,7 @@ describe('a limit that was changed is heeded by the next claim', () => {
     const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
     expect(idsOf((await claim(hourly)).jobs)).toEqual([first]);
     expect((await claim(hourly)).jobs).toEqual([]);
-    await set(group, { rateLimit: 2, ratePerMs: 3_600_000 });
+    await set(group, { rate: { limit: 2, perMs: 3_600_000 } });
     expect(idsOf((await claim(hourly)).jobs)).toEqual([second]);
   });
 
@@ -46,7 +45,7 @@ describe('a limit that was changed is heeded by the next claim', () => {
     await set('a', { concurrency: 1 });
     const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
     expect(idsOf((await claim()).jobs)).toEqual([first]);
-    const limit = { queue: 'q', kind: '', group: 'a', settings: null };
+    const limit = { queue: 'q', kind: '', group: 'a', override: null };
     expect(await setLimit(database.db, groupedTables(), limit, undefined)).toBe(undefined);
     expect(idsOf((await claim()).jobs)).toEqual([second]);
   });
@@ -54,7 +53,7 @@ describe('a limit that was changed is heeded by the next claim', () => {
   test('a higher one of a group that was unknown when it was set, although others use it before the commit', async () => {
     let second: number | undefined;
     await database.db.transaction(async (tx) => {
-      const limit = { queue: 'q', kind: '', group: 'a', settings: { ...none, concurrency: 2 } };
+      const limit = { queue: 'q', kind: '', group: 'a', override: { concurrency: 2 } };
       await setLimit(tx, groupedTables(), limit, undefined);
       const [first, next] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
       second = next;
@@ -71,7 +70,7 @@ describe('a limit that was changed is heeded by the next claim', () => {
       await setLimit(
         tx,
         groupedTables(),
-        { queue: 'q', kind: '', group: 'a', settings: { ...none, concurrency: 2 } },
+        { queue: 'q', kind: '', group: 'a', override: { concurrency: 2 } },
         undefined,
       );
       throw new Error('undo');

@@ -1028,13 +1028,13 @@ const situations: Readonly<Record<string, Situation>> = {
         queue: 'q',
         kind: '',
         group: '*',
-        settings: null,
+        override: null,
       }),
       setLimitQuery: setLimitQuery(grouped(), {
         queue: 'q',
         kind: '',
         group: '*',
-        settings: { concurrency: 3, rateLimit: null, ratePerMs: null, weight: null },
+        override: { concurrency: 3 },
       }),
       'cancelJobsQuery, groups forced': cancelJobsQuery(grouped('end'), {
         ...slice,

@@ -76,10 +76,9 @@ describe('starts of a rate', () => {
   test('go by what was set at run time, also for those that were taken before', async () => {
     const worker = await addWorker();
     expect(await take(worker, 6)).toMatchObject({ granted: 6 });
-    const settings = { concurrency: null, ratePerMs: HOUR_MS, weight: null };
-    const set = (rateLimit: number) => {
-      const toSet = { ...limit, group: '', settings: { ...settings, rateLimit } };
-      return setLimit(database.db, groupTables, toSet, undefined);
+    const set = (max: number) => {
+      const override = { rate: { limit: max, perMs: HOUR_MS } };
+      return setLimit(database.db, groupTables, { ...limit, group: '', override }, undefined);
     };
     await set(4);
     expect(await take(worker, 1)).toMatchObject({ rate: { limit: 4 }, granted: 0, left: -2 });

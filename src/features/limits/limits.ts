@@ -21,7 +21,7 @@ import { findGroupLimits, findLimits } from './queries/find-limits.ts';
 import { setLimit } from './queries/set-limit.ts';
 import { unblockGroup } from './queries/unblock-group.ts';
 import { checkServed } from './settings/check-served.ts';
-import { type LimitName, limitNameOf, overrideToSet, type QueueName } from './settings/limit-name.ts';
+import { checkOverride, type LimitName, limitNameOf, type QueueName } from './settings/limit-name.ts';
 import {
   type LimitOverride,
   type LimitPlace,
@@ -103,10 +103,10 @@ export class Limits {
     const place = limitNameOf('limits.set', name, this.declared);
     const { queue, kind = '', group = '' } = place;
     const { channel } = this.#queue;
-    const settings = override === null ? null : overrideToSet('limits.set', place, override);
-    const row = await setLimit(db, this.tables, { queue, kind, group, settings }, channel);
+    const checked = override === null ? null : checkOverride('limits.set', place, override);
+    const set = await setLimit(db, this.tables, { queue, kind, group, override: checked }, channel);
     const [slots] = group === '' ? await this.#slotsOf(db, [place]) : [];
-    return toLimitRecord(place, row, slots);
+    return toLimitRecord(place, set, slots);
   }
 
   /**
@@ -117,7 +117,7 @@ export class Limits {
     const { place, after, limit } = this.#pageOf('limits.list', filter);
     const page = { queue: place.queue, after, limit: limit + 1 };
     const found = place.limits.groups === undefined ? [] : await findGroupLimits(db, this.tables, page);
-    const single = found.slice(0, limit).map((row) => toLimitRecord({ ...place, group: row.group }, row));
+    const single = found.slice(0, limit).map((set) => toLimitRecord({ ...place, group: set.group }, set));
     return {
       limits: after === '' ? [...(await this.#declared(db, place)), ...single] : single,
       nextCursor: found.length > limit ? single.at(-1)?.group : undefined,
@@ -163,14 +163,14 @@ export class Limits {
 
   async #declared(db: Executor, whole: LimitPlace): Promise<LimitRecord[]> {
     const { queue, limits } = whole;
-    const rows = await findLimits(db, this.tables, queue);
+    const found = await findLimits(db, this.tables, queue);
     const leased = [whole, ...Object.keys(limits.kinds ?? {}).map((kind) => ({ ...whole, kind }))];
     const slots = await this.#slotsOf(db, leased);
     const ofGroups = limits.groups === undefined ? [] : [{ ...whole, group: EVERY_GROUP }];
     return [...leased, ...ofGroups].map((place, at) => {
       const { kind = '', group = '' } = place;
-      const row = rows.find((row) => row.kind === kind && row.group === group);
-      return toLimitRecord(place, row, slots[at]);
+      const set = found.find((set) => set.kind === kind && set.group === group);
+      return toLimitRecord(place, set, slots[at]);
     });
   }
 

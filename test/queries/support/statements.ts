@@ -357,7 +357,7 @@ export function allStatements(
     workerId: id,
     limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
   };
-  const settings = { concurrency: 2, rateLimit: 100, ratePerMs: 60_000, weight: null };
+  const override = { concurrency: 2, rate: { limit: 100, perMs: 60_000 } };
   const slice = {
     queue: text,
     filter: {
@@ -1125,25 +1125,25 @@ export function allStatements(
     ]),
     findLimitsQuery: findLimitsQuery(limited, text),
     findGroupLimitsQuery: findGroupLimitsQuery(limited, { queue: text, after: text, limit: 11 }),
-    setLimitQuery: setLimitQuery(grouped(), { queue: text, kind: text, group: '', settings }),
-    'setLimitQuery, of a group': setLimitQuery(grouped(), { queue: text, kind: '', group: text, settings }),
+    setLimitQuery: setLimitQuery(grouped(), { queue: text, kind: text, group: '', override }),
+    'setLimitQuery, of a group': setLimitQuery(grouped(), { queue: text, kind: '', group: text, override }),
     'setLimitQuery, removing': setLimitQuery(grouped(), {
       queue: text,
       kind: text,
       group: '',
-      settings: null,
+      override: null,
     }),
     'setLimitQuery, removing, of a group': setLimitQuery(grouped(), {
       queue: text,
       kind: '',
       group: text,
-      settings: null,
+      override: null,
     }),
     'setLimitQuery, removing, of every group': setLimitQuery(grouped(), {
       queue: text,
       kind: '',
       group: '*',
-      settings: null,
+      override: null,
     }),
     takeLeaseQuery: takeLeaseQuery(limited, {
       queue: text,

@@ -1,12 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../../core/sql/executor.ts';
-import type { LimitRow } from '../settings/limit-record.ts';
-import { limitColumns, toLimitRow } from '../sql/limit-row.ts';
+import type { SetLimit } from '../settings/limit-record.ts';
+import { limitColumns, toSetLimit } from '../sql/limit-row.ts';
 import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** The limits that were set at run time for a queue, its kinds, and every group of it. A plain read. */
-export async function findLimits(db: Executor, tables: LeaseTables, queue: string): Promise<LimitRow[]> {
-  return (await queryLimitRows(db, tables, findLimitsQuery(tables, queue))).map(toLimitRow);
+export async function findLimits(db: Executor, tables: LeaseTables, queue: string): Promise<SetLimit[]> {
+  return (await queryLimitRows(db, tables, findLimitsQuery(tables, queue))).map(toSetLimit);
 }
 
 export function findLimitsQuery({ queueLimits }: LeaseTables, queue: string): SQL {
@@ -26,8 +26,8 @@ export async function findGroupLimits(
   db: Executor,
   tables: LeaseTables,
   page: GroupLimitsPage,
-): Promise<LimitRow[]> {
-  return (await queryLimitRows(db, tables, findGroupLimitsQuery(tables, page))).map(toLimitRow);
+): Promise<SetLimit[]> {
+  return (await queryLimitRows(db, tables, findGroupLimitsQuery(tables, page))).map(toSetLimit);
 }
 
 export function findGroupLimitsQuery(

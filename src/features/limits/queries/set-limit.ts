@@ -3,15 +3,16 @@ import { EVERY_GROUP } from '../../../core/job/group.ts';
 import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
 import type { Executor } from '../../../core/sql/executor.ts';
 import { REQUESTED } from '../../../core/sql/wake-channel.ts';
-import type { LimitRow, StoredSettings } from '../settings/limit-record.ts';
-import { limitColumns, toLimitRow } from '../sql/limit-row.ts';
+import type { LimitOverride, SetLimit } from '../settings/limit-record.ts';
+import { limitColumns, toSetLimit } from '../sql/limit-row.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
 /** Which limit, and what to set of it at run time. */
-export interface LimitToSet extends Pick<LimitRow, 'queue' | 'kind' | 'group'> {
+export interface LimitToSet extends Pick<SetLimit, 'kind' | 'group'> {
+  readonly queue: string;
   /** `null` removes what was set before, so that what the code declares holds again. */
-  readonly settings: StoredSettings | null;
+  readonly override: LimitOverride | null;
 }
 
 /**
@@ -27,16 +28,16 @@ export async function setLimit(
   tables: GroupTables,
   limit: LimitToSet,
   channel: string | undefined,
-): Promise<LimitRow | undefined> {
+): Promise<SetLimit | undefined> {
   const [row] = await queryLimitRows(db, tables, setLimitQuery(tables, limit));
   if (row !== undefined && channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
-  return row === undefined || limit.settings === null ? undefined : toLimitRow(row);
+  return row === undefined || limit.override === null ? undefined : toSetLimit(row);
 }
 
 export function setLimitQuery(tables: GroupTables, limit: LimitToSet): SQL {
-  const { settings } = limit;
+  const { override } = limit;
   return sql`
-    with s as (${settings === null ? removeRow(tables, limit) : putRow(tables, limit, settings)}
+    with s as (${override === null ? removeRow(tables, limit) : putRow(tables, limit, override)}
       returning s.*
     )${noteGroups(tables, limit)}
     select ${limitColumns} from s`;
@@ -45,9 +46,11 @@ export function setLimitQuery(tables: GroupTables, limit: LimitToSet): SQL {
 function putRow(
   { queueLimits }: GroupTables,
   { queue, kind, group }: LimitToSet,
-  settings: StoredSettings,
+  override: LimitOverride,
 ): SQL {
-  const { concurrency, rateLimit, ratePerMs, weight } = settings;
+  const { concurrency = null, rate, weight = null } = override;
+  const rateLimit = rate?.limit ?? null;
+  const ratePerMs = rate?.perMs ?? null;
   return sql`
       insert into ${queueLimits} as s (
         queue, kind, group_key, concurrency, rate_limit, rate_per_ms, weight, updated_at

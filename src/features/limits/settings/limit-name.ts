@@ -1,7 +1,7 @@
 import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
-import type { LimitOverride, LimitPlace, StoredSettings } from './limit-record.ts';
+import type { LimitOverride, LimitPlace } from './limit-record.ts';
 import {
   checkLimitSettings,
   type DeclaredQueueLimits,
@@ -68,15 +68,16 @@ export function limitNameOf(
 }
 
 /** @throws RangeError | TypeError for a setting that is wrong, or that has no effect there */
-export function overrideToSet(
+export function checkOverride(
   caller: string,
   { queue, kind, group, limits }: LimitPlace,
   override: LimitOverride,
-): StoredSettings {
+): LimitOverride {
   const what = `${caller}: the limit`;
   checkOptions(what, override, OVERRIDE);
-  const { concurrency = null, rate, weight = null } = checkLimitSettings(what, override);
-  if (concurrency === null && rate === undefined && weight === null) {
+  const checked = checkLimitSettings(what, override);
+  const { concurrency, rate, weight = null } = checked;
+  if (concurrency === undefined && rate === undefined && weight === null) {
     throw new TypeError(`${what} sets nothing; pass null to remove what was set before`);
   }
   if (weight !== null) {
@@ -85,7 +86,7 @@ export function overrideToSet(
       throw new TypeError(`${what}: weight applies to groups: name one, or '*' for all`);
     }
   }
-  if (concurrency !== null && group !== undefined && limits.groups?.serial !== undefined) {
+  if (concurrency !== undefined && group !== undefined && limits.groups?.serial !== undefined) {
     throw new TypeError(
       `${what}: concurrency has no effect in the queue '${queue}': ` +
         `its groups are serial ('${limits.groups.serial}'), one at a time`,
@@ -101,10 +102,10 @@ export function overrideToSet(
       );
     };
     const declared = kind === undefined ? limits : limitsOfKind(limits, kind);
-    if (concurrency !== null && !heedsConcurrency(limits, kind)) throw unheeded('concurrency');
+    if (concurrency !== undefined && !heedsConcurrency(limits, kind)) throw unheeded('concurrency');
     if (rate !== undefined && declared?.rate === undefined) throw unheeded('rate');
   }
-  return { concurrency, rateLimit: rate?.limit ?? null, ratePerMs: rate?.perMs ?? null, weight };
+  return checked;
 }
 
 /** As a key of an object literal. */

@@ -6,22 +6,14 @@ export interface LimitOverride extends LimitSettings {
   weight?: number | undefined;
 }
 
-/** What was set of a limit at run time; `null` is as the code declares it. */
-export interface StoredSettings {
-  readonly concurrency: number | null;
-  readonly rateLimit: number | null;
-  readonly ratePerMs: number | null;
-  readonly weight: number | null;
-}
-
 /** A limit that was set at run time. */
-export interface LimitRow extends StoredSettings {
-  readonly queue: string;
+export interface SetLimit {
   /** '' for the queue and its groups. */
   readonly kind: string;
   /** '' for the queue and its kinds, '*' for every group. */
   readonly group: string;
-  readonly updatedAtMs: number;
+  readonly override: LimitOverride;
+  readonly setAt: Date;
 }
 
 /** A limit as it is declared, as it was set, and what is in use of it. */
@@ -52,7 +44,7 @@ export interface LimitPlace {
 /** The limit of a place, given what was set there, and which slots workers have of it. */
 export function toLimitRecord(
   { queue, kind, group, limits }: LimitPlace,
-  row: LimitRow | undefined,
+  set: SetLimit | undefined,
   slots?: number,
 ): LimitRecord {
   return {
@@ -60,8 +52,8 @@ export function toLimitRecord(
     kind,
     group,
     declared: declaredOf(limits, kind, group),
-    override: row && overrideOf(row),
-    setAt: row && new Date(row.updatedAtMs),
+    override: set?.override,
+    setAt: set?.setAt,
     slots,
   };
 }
@@ -77,13 +69,5 @@ function declaredOf(limits: DeclaredQueueLimits, kind?: string, group?: string):
     ...(concurrency !== undefined && { concurrency }),
     ...(rate !== undefined && { rate }),
     ...(serial !== undefined && { serial }),
-  };
-}
-
-function overrideOf({ concurrency, rateLimit, ratePerMs, weight }: StoredSettings): LimitOverride {
-  return {
-    ...(concurrency !== null && { concurrency }),
-    ...(rateLimit !== null && ratePerMs !== null && { rate: { limit: rateLimit, perMs: ratePerMs } }),
-    ...(weight !== null && { weight }),
   };
 }

@@ -1,26 +1,23 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import type { RawRow } from '../../../core/sql/executor.ts';
-import type { LimitRow } from '../settings/limit-record.ts';
+import type { SetLimit } from '../settings/limit-record.ts';
 
-/** The columns of `queue_limits as s` that {@link toLimitRow} reads. */
+/** The columns of `queue_limits as s` that {@link toSetLimit} reads. */
 export const limitColumns: SQL = sql`s.queue, s.kind, s.group_key, s.concurrency::float8 as concurrency,
       s.rate_limit::float8 as rate_limit, s.rate_per_ms::float8 as rate_per_ms, s.weight::float8 as weight,
       ${epochMs('s.updated_at')} as updated_at`;
 
-export function toLimitRow(row: RawRow): LimitRow {
+export function toSetLimit(row: RawRow): SetLimit {
+  const { concurrency, rate_limit: limit, rate_per_ms: perMs, weight } = row;
   return {
-    queue: String(row.queue),
     kind: String(row.kind),
     group: String(row.group_key),
-    concurrency: numberOrNull(row.concurrency),
-    rateLimit: numberOrNull(row.rate_limit),
-    ratePerMs: numberOrNull(row.rate_per_ms),
-    weight: numberOrNull(row.weight),
-    updatedAtMs: dateOf(row.updated_at).getTime(),
+    override: {
+      ...(concurrency !== null && { concurrency: Number(concurrency) }),
+      ...(limit !== null && perMs !== null && { rate: { limit: Number(limit), perMs: Number(perMs) } }),
+      ...(weight !== null && { weight: Number(weight) }),
+    },
+    setAt: dateOf(row.updated_at),
   };
-}
-
-function numberOrNull(value: unknown): number | null {
-  return value === null ? null : Number(value);
 }
