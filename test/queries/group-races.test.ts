@@ -24,7 +24,7 @@ import {
   groupRows,
 } from './support/groups.ts';
 import { idsOf } from './support/jobs.ts';
-import { begin, twoBackends, untilBlocked } from './support/locks.ts';
+import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
 
 const database = useTestDatabase({ max: 4 });
 const dialect = new PgDialect();
@@ -303,4 +303,46 @@ test('holds of jobs that wait for their next attempt, that were discarded, or wh
       ('q', 'b', 998, 'infinity', null), ('q', 'c', 999, 'infinity', ${worker})`;
   expect(await noteFreedGroups(database.db, tables, 'q')).toBe(0);
   expect(await database.client`select from queue_holds`).toHaveLength(3);
+});
+
+describe('two upkeeps that find the same holds of jobs that are gone', () => {
+  const tables = groupedTables('end');
+  const note = ({ db }: Connection) => noteFreedGroups(db, tables, 'q');
+  const addHolds = async (first: number, last: number) => {
+    await database.client`
+      insert into queue_holds (queue, group_key, job_id, until, worker_id)
+      select 'q', 'g' || n, n, now() + interval '1 hour', null from generate_series(${first}::int, ${last}::int) as n`;
+  };
+  const holds = async () => (await database.client`select from queue_holds`).length;
+  const noted = async () => {
+    const rows = await database.client<{ group: string }[]>`
+      select unnest(group_keys) as group from queue_notes order by 1`;
+    return rows.map(({ group }) => group);
+  };
+
+  test.each(['commit', 'rollback'] as const)('each takes what the other has not locked; %s', async (end) => {
+    const [one, other] = await twoBackends(database);
+    await other.client`set lock_timeout = 1000`;
+    await addHolds(1, 2);
+    await begin(one);
+    expect(await note(one)).toBe(2);
+    await addHolds(3, 3);
+    expect(await note(other)).toBe(1);
+    expect(await note(other)).toBe(0);
+    await { commit, rollback }[end](one);
+    expect(await note(other)).toBe(end === 'commit' ? 0 : 2);
+    expect([await holds(), await noted()]).toEqual([0, ['g1', 'g2', 'g3']]);
+  });
+
+  test('at the same time, they remove and note each once', async () => {
+    const [one, other] = await twoBackends(database);
+    await other.client`set lock_timeout = 1000`;
+    for (let last = 50; last <= 1_000; last += 50) {
+      await addHolds(last - 49, last);
+      const counts = await Promise.all([note(one), note(other)]);
+      expect(counts[0] + counts[1]).toBe(50);
+    }
+    const groups = Array.from({ length: 1_000 }, (_, at) => `g${at + 1}`);
+    expect([await holds(), await noted()]).toEqual([0, groups.toSorted()]);
+  });
 });
