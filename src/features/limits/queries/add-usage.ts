@@ -1,18 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RawRow, Runner } from '../../../core/sql/executor.ts';
 import { type FaultPoint, faultPoint } from '../../../core/sql/fault-point.ts';
-import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import { type LeasedLimit, type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /**
  * Makes the row in which the workers of a limit keep what they use of it, unless there is one.
  *
  * **Under concurrency.** Of several that make it at once, one does; the others wait for its commit.
  */
-export async function addUsage(db: Runner, tables: LeaseTables, limit: LimitName): Promise<void> {
-  await queryLimitRows(db, tables, addUsageQuery(tables, limit));
-}
-
-export function addUsageQuery({ queueUsage }: LeaseTables, { queue, kind }: LimitName): SQL {
+export function addUsageQuery({ queueUsage }: LeaseTables, { queue, kind }: LeasedLimit): SQL {
   return sql`
     insert into ${queueUsage} (queue, kind) values (${queue}, ${kind}) on conflict (queue, kind) do nothing`;
 }
@@ -26,7 +22,7 @@ export function addUsageQuery({ queueUsage }: LeaseTables, { queue, kind }: Limi
 export async function takeOfUsage(
   db: Runner,
   tables: LeaseTables,
-  { limit, query, taken }: { readonly limit: LimitName; readonly query: SQL; readonly taken: FaultPoint },
+  { limit, query, taken }: { readonly limit: LeasedLimit; readonly query: SQL; readonly taken: FaultPoint },
 ): Promise<RawRow | undefined> {
   const take = async () => {
     const [row] = await queryLimitRows(db, tables, query);
@@ -35,7 +31,7 @@ export async function takeOfUsage(
   };
   let row = await take();
   if (row?.registered === true && row.found !== true) {
-    await addUsage(db, tables, limit);
+    await queryLimitRows(db, tables, addUsageQuery(tables, limit));
     row = await take();
   }
   return row?.found === true ? row : undefined;

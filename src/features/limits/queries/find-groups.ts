@@ -7,7 +7,7 @@ import { servedKind } from '../../../core/sql/served-kind.ts';
 import type { GroupSettings } from '../settings/limit-settings.ts';
 import { isDueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-rows.ts';
-import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
+import { type GroupPage, type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** A group of a queue as claims see it. */
 export interface GroupRecord {
@@ -35,13 +35,6 @@ export interface GroupRecord {
   readonly readyAt: Date | null;
   /** The discarded job that stops it until `queue.limits.unblock`, or until it is redriven. */
   readonly blockedBy: number | null;
-}
-
-export interface GroupPage {
-  readonly queue: string;
-  /** Groups behind this one, by name. */
-  readonly after: string;
-  readonly limit: number;
 }
 
 /**

@@ -4,11 +4,11 @@ import { jsonRows } from '../../../core/sql/json-rows.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
 import type { Rate } from '../settings/limit-settings.ts';
 import { type LeaseShare, shareOf } from '../sql/lease-share.ts';
-import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import { type LeasedLimit, type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
-/** A limit that a worker keeps to, and what the code declares of it. */
-export interface LimitQuestion extends LimitName {
-  /** `null` for none. */
+/** A limit of slots that a worker keeps to. */
+export interface LeaseQuestion extends LeasedLimit {
+  /** What the code declares; `null` for none. What was set at run time goes first. */
   readonly declared: number | null;
 }
 
@@ -30,9 +30,9 @@ export async function findLeases(
   db: Executor | Runner,
   tables: LeaseTables,
   workerId: number | null,
-  questions: readonly LimitQuestion[],
+  questions: readonly LeaseQuestion[],
 ): Promise<LimitLook[]> {
-  const looks = new Map<LimitQuestion | undefined, LimitLook>();
+  const looks = new Map<LeaseQuestion | undefined, LimitLook>();
   for (const asked of perStatement(tables, questions)) {
     for (const row of await queryLimitRows(db, tables, findLeasesQuery(tables, workerId, asked))) {
       const rate =
@@ -48,7 +48,7 @@ export async function findLeases(
 export function findLeasesQuery(
   { queueLimits, queueUsage, queueWorkers }: LeaseTables,
   workerId: number | null,
-  questions: readonly LimitQuestion[],
+  questions: readonly LeaseQuestion[],
 ): SQL {
   const worker = sql`${workerId === null ? null : String(workerId)}::text`;
   const queue = queueOf(questions, 'i.queue');

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../../core/sql/executor.ts';
 import type { SetLimit } from '../settings/limit-record.ts';
 import { limitColumns, toSetLimit } from '../sql/limit-row.ts';
-import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
+import { type GroupPage, type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** The limits that were set at run time for a queue, its kinds, and every group of it. A plain read. */
 export async function findLimits(db: Executor, tables: LeaseTables, queue: string): Promise<SetLimit[]> {
@@ -14,26 +14,16 @@ export function findLimitsQuery({ queueLimits }: LeaseTables, queue: string): SQ
     select ${limitColumns} from ${queueLimits} as s where s.queue = ${queue} and s.group_key in ('', '*')`;
 }
 
-export interface GroupLimitsPage {
-  readonly queue: string;
-  /** The last group of the page before; '' for the first page. */
-  readonly after: string;
-  readonly limit: number;
-}
-
 /** Those that were set for single groups, by the group's name. A plain read. */
 export async function findGroupLimits(
   db: Executor,
   tables: LeaseTables,
-  page: GroupLimitsPage,
+  page: GroupPage,
 ): Promise<SetLimit[]> {
   return (await queryLimitRows(db, tables, findGroupLimitsQuery(tables, page))).map(toSetLimit);
 }
 
-export function findGroupLimitsQuery(
-  { queueLimits }: LeaseTables,
-  { queue, after, limit }: GroupLimitsPage,
-): SQL {
+export function findGroupLimitsQuery({ queueLimits }: LeaseTables, { queue, after, limit }: GroupPage): SQL {
   return sql`
     select ${limitColumns} from ${queueLimits} as s
     where s.queue = ${queue} and s.kind = '' and s.group_key > ${after} and s.group_key <> '*'

@@ -2,14 +2,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
 import { type LeaseShare, shareOf } from '../sql/lease-share.ts';
-import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
+import type { LeaseTables } from '../sql/limit-tables.ts';
 import { takeOfUsage } from './add-usage.ts';
+import type { LeaseQuestion } from './find-leases.ts';
 
 /** What a worker wants of a limit. All numbers are slots. */
-export interface LeaseWish extends LimitName {
+export interface LeaseWish extends LeaseQuestion {
   readonly workerId: number;
-  /** What the code declares; `null` for none. What was set at run time goes first. */
-  readonly declared: number | null;
   /** How many handlers run; the lease becomes no smaller. */
   readonly running: number;
   /** How many it is to have. A smaller number than it has gives slots back; no others are taken away. */

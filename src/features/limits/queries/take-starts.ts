@@ -2,15 +2,19 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
 import type { Rate } from '../settings/limit-settings.ts';
-import type { LeaseTables, LimitName } from '../sql/limit-tables.ts';
+import type { LeasedLimit, LeaseTables } from '../sql/limit-tables.ts';
 import { rateWindow, rateWith } from '../sql/rate-used.ts';
 import { takeOfUsage } from './add-usage.ts';
 
-/** What a worker wants of a rate. All numbers are starts, which are what jobs cost. */
-export interface StartsWish extends LimitName {
-  readonly workerId: number;
+/** A rate that a worker keeps to. */
+export interface RateQuestion extends LeasedLimit {
   /** What the code declares. What was set at run time goes first. */
   readonly declared: Rate;
+}
+
+/** What a worker wants of a rate. All numbers are starts, which are what jobs cost. */
+export interface StartsWish extends RateQuestion {
+  readonly workerId: number;
   /** The most to take. */
   readonly want: number;
   /** Fewer than these are of no use: then it takes none. One above the limit counts as the limit. */

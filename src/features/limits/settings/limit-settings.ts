@@ -70,8 +70,8 @@ export function isGrouped({ groups }: DeclaredQueueLimits): boolean {
 }
 
 /** Whether only so many jobs of a group may be held at once. */
-export function boundsGroups({ groups }: DeclaredQueueLimits): boolean {
-  return groups?.concurrency !== undefined || groups?.serial !== undefined;
+export function boundsGroups({ concurrency, serial }: GroupSettings): boolean {
+  return concurrency !== undefined || serial !== undefined;
 }
 
 /** Whether a job that is retried keeps its place, and those of its group wait for it. */

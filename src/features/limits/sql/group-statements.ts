@@ -94,7 +94,7 @@ class GroupStatements implements StatementExtension {
    * of CTEs of unknown size, a nested loop: 500 ends took 450 ms.
    */
   #mayBeAwaited(queue: string, ended: SQL): SQL {
-    if (boundsGroups(this.#declared.get(queue) ?? {})) return sql``;
+    if (boundsGroups(this.#declared.get(queue)?.groups ?? {})) return sql``;
     return sql`
           and (e.ended_group in (
             select g.group_key from ${this.tables.queueGroups} as g

@@ -16,8 +16,8 @@ export type GroupTables = QueueTables & LimitTables;
 /** The tables that statements about the limits of queues and kinds use. */
 export type LeaseTables = QueueTables & Pick<LimitTables, 'queueLimits' | 'queueUsage'>;
 
-/** Which limit: of a queue, or of a kind in it. */
-export interface LimitName {
+/** A limit of which workers take slots or starts: of a queue, or of a kind in it. */
+export interface LeasedLimit {
   readonly queue: string;
   /** {@link WHOLE_QUEUE} for the queue. */
   readonly kind: string;
@@ -25,6 +25,14 @@ export interface LimitName {
 
 /** The `kind` in rows about a whole queue. */
 export const WHOLE_QUEUE = '';
+
+/** Which groups of a queue, by name. */
+export interface GroupPage {
+  readonly queue: string;
+  /** The last group of the page before; '' for the first page. */
+  readonly after: string;
+  readonly limit: number;
+}
 
 /** Runs a statement about limits. @throws as `queryRows`, with the line that the app's schema lacks */
 export async function queryLimitRows(

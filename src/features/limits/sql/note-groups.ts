@@ -3,7 +3,7 @@ import type { Value } from '../../../core/sql/kept-statement.ts';
 import type { LimitTables } from './limit-tables.ts';
 
 /** The most groups of one note. With more, rows outgrow their page, and more have to be noted again. */
-export const MAX_KEYS = 20;
+const MAX_KEYS = 20;
 
 /**
  * An insert of notes: when claims should look at which groups. Groups with the same time share rows, as few

@@ -1,5 +1,5 @@
 import { jitter } from '../../../core/time/jitter.ts';
-import type { LimitQuestion } from '../queries/find-leases.ts';
+import type { LeaseQuestion } from '../queries/find-leases.ts';
 import type { LeaseWish } from '../queries/take-lease.ts';
 import type { LeaseShare } from '../sql/lease-share.ts';
 import { Asking } from './asking.ts';
@@ -18,7 +18,7 @@ const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
 /** What a worker may ask for now, of its {@link Lease}. */
-export type Wish = Pick<LeaseWish, 'running' | 'want' | 'wants' | 'era'>;
+export type Wish = Omit<LeaseWish, keyof LeaseQuestion | 'workerId'>;
 
 /**
  * The slots that one worker has of one limit. It begins nothing beyond what it knows that it has: what it
@@ -28,7 +28,7 @@ export type Wish = Pick<LeaseWish, 'running' | 'want' | 'wants' | 'era'>;
  * Times are of any monotonic clock.
  */
 export class Lease {
-  readonly question: LimitQuestion;
+  readonly question: LeaseQuestion;
   /** `null`: not read yet. */
   #limit: number | undefined | null = null;
   /** As the table had it, the last time that it said so. */
@@ -62,7 +62,7 @@ export class Lease {
   #retryMs = Number.NEGATIVE_INFINITY;
   #sharing = 0;
 
-  constructor(question: LimitQuestion) {
+  constructor(question: LeaseQuestion) {
     this.question = question;
   }
 

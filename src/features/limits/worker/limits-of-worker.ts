@@ -91,7 +91,7 @@ function workByGroups(tables: GroupTables, settings: GroupSettings): ClaimGroups
     claims: (options) =>
       new ClaimsByTurns({
         ...options,
-        groups: { tables, bounds: boundsGroups({ groups: settings }), ...settings },
+        groups: { tables, bounds: boundsGroups(settings), ...settings },
       }),
     handlerHolds: (options) => new GroupHandlerHolds({ ...options, tables }),
     findDue: (runner, queues) => findDueGroups(runner, tables, queues),

@@ -1,7 +1,6 @@
 import { jitter } from '../../../core/time/jitter.ts';
-import type { StartsGrant, StartsWish } from '../queries/take-starts.ts';
+import type { RateQuestion, StartsGrant, StartsWish } from '../queries/take-starts.ts';
 import type { Rate } from '../settings/limit-settings.ts';
-import type { LimitName } from '../sql/limit-tables.ts';
 import { Stretch } from './stretch.ts';
 
 /** Starts are spent within this part of the window: the shorter it is, the more of the rate can be used. */
@@ -24,13 +23,8 @@ const SPREAD_PART = 4;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
-/** A rate that a worker keeps to, and what the code declares of it. */
-export interface RateQuestion extends LimitName {
-  readonly declared: Rate;
-}
-
 /** What a worker may ask for now, of its {@link Starts}. */
-export type WantedStarts = Pick<StartsWish, 'want' | 'least' | 'withinMs' | 'unspent'>;
+export type WantedStarts = Omit<StartsWish, keyof RateQuestion | 'workerId'>;
 
 /** Jobs that could begin at once, if there were starts for them. */
 export interface DueStarts {
