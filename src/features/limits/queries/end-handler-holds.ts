@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
-import { arrayText } from '../../../core/sql/fence.ts';
+import { arrayText, type Holder } from '../../../core/sql/fence.ts';
 import { type GroupTables, type LimitTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
@@ -20,7 +20,7 @@ export interface EndedByHandler {
 export async function endHandlerHolds(
   db: Runner,
   tables: GroupTables,
-  holder: { readonly queue: string; readonly workerId: number },
+  holder: Holder,
   jobs: readonly EndedByHandler[],
 ): Promise<void> {
   await queryLimitRows(db, tables, endHandlerHoldsQuery(tables, holder, jobs));
@@ -28,7 +28,7 @@ export async function endHandlerHolds(
 
 export function endHandlerHoldsQuery(
   tables: LimitTables,
-  { queue, workerId }: { readonly queue: string; readonly workerId: number },
+  { queue, workerId }: Holder,
   jobs: readonly EndedByHandler[],
 ): SQL {
   const ids = arrayText(jobs.map(({ id }) => id));

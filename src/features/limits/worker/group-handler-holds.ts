@@ -42,16 +42,15 @@ export class GroupHandlerHolds implements HandlerHolds {
 
   async #write(ended: readonly EndedByHandler[]): Promise<void> {
     const { db, tables, holder, events, retries, giveUp } = this.#options;
-    const { queue, workerId } = holder;
-    if (workerId === null) return;
+    if (holder.workerId === null) return;
     for (let delayMs = FIRST_RETRY_MS; !giveUp.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
-        await endHandlerHolds(db, tables, { queue, workerId }, ended);
+        await endHandlerHolds(db, tables, holder, ended);
         return;
       } catch (error) {
         events.emit('error', {
           error,
-          during: `freeing the slots of ${jobsInWords(ended.length)} of '${queue}'`,
+          during: `freeing the slots of ${jobsInWords(ended.length)} of '${holder.queue}'`,
         });
         await retries.sleep(delayMs, giveUp);
       }
