@@ -214,34 +214,28 @@ function signs(
   const read = sql`(select coalesce(sum(offered), 0) from heeded)`;
   const asked = sql`(select count(*) from asked)`;
   const used = sql`${asked} - (select count(*) from unused)`;
-  const told: readonly (readonly [word: Sign, when: SQL])[] = [
-    ['more', more],
-    [
-      'passed',
-      sql`exists (
+  const told: Partial<Record<Sign, SQL>> = {
+    more,
+    passed: sql`exists (
           select from turning as t
           where t.ready_at = '-infinity' and t.group_key not in (select w.group_key from taken as w)
         )`,
-    ],
-    [
-      'left',
-      sql`${isUnused} or exists (
+    left: sql`${isUnused} or exists (
           select from ${queueNotes} as n
           where n.queue = ${queue} and n.due_at <= statement_timestamp() and n.id not in (select id from free)
         )`,
-    ],
-    ['used', sql`${used} > 0`],
-    ['crowded', sql`${isUnused} or ${read} >= ${notesRead(place)}`],
+    used: sql`${used} > 0`,
+    crowded: sql`${isUnused} or ${read} >= ${notesRead(place)}`,
     // Where the two lanes take turns, it can be half of them.
-    ['usedMany', sql`3 * (${used}) >= ${read}`],
-    ['repeated', sql`2 * ${asked} < ${read}`],
-    ['bounded', sql`exists (select from turning as t where t.bounded_since is not null)`],
-    ...(rated
-      ? []
-      : [['rated', sql`exists (select from open as o where o.rate_limit is not null)`] as const]),
-    ...(ifTablesAre ? [[ifTablesAre, isOf(ifTablesAre)] as const, ['smallJobs', areJobsSmall] as const] : []),
-  ];
-  const words = told.map(([word, when]) => sql`case when ${when} then ${sql.raw(`'${word}'`)} end`);
+    usedMany: sql`3 * (${used}) >= ${read}`,
+    repeated: sql`2 * ${asked} < ${read}`,
+    bounded: sql`exists (select from turning as t where t.bounded_since is not null)`,
+    ...(!rated && { rated: sql`exists (select from open as o where o.rate_limit is not null)` }),
+    ...(ifTablesAre && { [ifTablesAre]: isOf(ifTablesAre), smallJobs: areJobsSmall }),
+  };
+  const words = Object.entries(told).map(
+    ([word, when]) => sql`case when ${when} then ${sql.raw(`'${word}'`)} end`,
+  );
   return sql`concat_ws(' ', ${sql.join(
     words,
     sql`,
