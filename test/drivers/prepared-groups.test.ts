@@ -178,7 +178,8 @@ async function claiming() {
     queue: 'q',
     workerId,
     kinds: ['k'],
-    groups: { tables, bounds: false },
+    tables,
+    settings: {},
     gate: undefined,
     // All that claims ask of it.
     attempts: () => ({ demand: 100, mostPerGroup: undefined }) as Attempts,

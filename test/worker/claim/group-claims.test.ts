@@ -46,7 +46,8 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
     queue: 'q',
     workerId,
     kinds: ['k'],
-    groups: { tables: groupedTables(), bounds: true, concurrency },
+    tables: groupedTables(),
+    settings: { concurrency },
     gate: undefined,
     // All that claims ask of it.
     attempts: () => ({ demand: demand(), mostPerGroup: undefined }) as Attempts,

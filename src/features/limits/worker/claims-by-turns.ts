@@ -12,18 +12,16 @@ import {
 } from '../queries/claim-grouped-jobs.ts';
 import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
-import type { LimitSettings } from '../settings/limit-settings.ts';
+import { boundsGroups, type GroupSettings } from '../settings/limit-settings.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 import { GroupStarts } from './group-starts.ts';
 import { isOfFew, MANY, NOTHING_KNOWN, outlookAfter } from './outlook.ts';
 
 export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
-  readonly groups: LimitSettings & {
-    readonly tables: GroupTables;
-    /** Whether only so many jobs of a group may be held at once, by what the code declares. */
-    readonly bounds: boolean;
-  };
+  readonly tables: GroupTables;
+  /** What the code declares of the groups. */
+  readonly settings: GroupSettings;
 }
 
 /** The most statements that fold in notes before one claim. */
@@ -50,12 +48,12 @@ export class ClaimsByTurns implements GroupClaims {
 
   constructor(options: ClaimsByTurnsOptions) {
     this.#options = options;
-    this.#keptPlans = new KeptPlans({ runner: options.runner, tables: options.groups.tables });
-    this.#starts = new GroupStarts(options.groups.rate !== undefined);
+    this.#keptPlans = new KeptPlans(options);
+    this.#starts = new GroupStarts(options.settings.rate !== undefined);
   }
 
   get awaitsEnds(): boolean {
-    return this.#options.groups.bounds || this.#metBounds;
+    return boundsGroups(this.#options.settings) || this.#metBounds;
   }
 
   get demand(): number {
@@ -75,7 +73,7 @@ export class ClaimsByTurns implements GroupClaims {
 
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { runner, queue, kinds, groups, tries } = this.#options;
+    const { runner, tables, queue, kinds, tries } = this.#options;
     const { size } = this.#keptPlans;
     const few = isOfFew(this.#outlook, size);
     const most = few && size === 'small' ? Math.min(demand, FEW.small) : demand;
@@ -84,14 +82,13 @@ export class ClaimsByTurns implements GroupClaims {
     return await tries.send({
       limit: most,
       send: (limit) => this.#next(limit, few, beginning),
-      candidates: (limit) =>
-        findGroupedDueIds(runner, groups.tables, { queue, kinds, limit, without: without() }),
+      candidates: (limit) => findGroupedDueIds(runner, tables, { queue, kinds, limit, without: without() }),
     });
   }
 
   async #next(demand: number, few: boolean, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { queue, workerId, groups, attempts } = this.#options;
-    const { concurrency, rate } = groups;
+    const { queue, workerId, settings, attempts } = this.#options;
+    const { concurrency, rate } = settings;
     await this.#noteFreed();
     const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
     this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
@@ -144,7 +141,7 @@ export class ClaimsByTurns implements GroupClaims {
     const left = tell('left');
     this.#metBounds ||= tell('bounded');
     // What it has left for its rate, the next one takes.
-    const metRate = !this.#starts.areKnown && tell('rated');
+    const metRate = tell('rated');
     this.#starts.areKnown ||= metRate;
     if (failure !== undefined && jobs.length === 0) throw failure;
     this.#outlook = outlookAfter(
@@ -170,19 +167,19 @@ export class ClaimsByTurns implements GroupClaims {
   }
 
   async #send(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
-    const { runner, groups } = this.#options;
+    const { runner, tables } = this.#options;
     for (let { size } = this.#keptPlans; few && size !== undefined; { size } = this.#keptPlans) {
-      const answer = await claimByKeptPlan(runner, groups.tables, claim, size);
+      const answer = await claimByKeptPlan(runner, tables, claim, size);
       if ('jobs' in answer) return answer;
       this.#keptPlans.noteOther(size, answer.areJobsSmall);
     }
-    return await claimGroupedJobs(runner, groups.tables, claim);
+    return await claimGroupedJobs(runner, tables, claim);
   }
 
   async #admitAll(): Promise<void> {
-    const { runner, queue, groups } = this.#options;
+    const { runner, tables, queue } = this.#options;
     let sent = 0;
-    while (sent++ < MAX_ADMISSIONS && (await admitGroups(runner, groups.tables, queue)) >= MAX_NOTES);
+    while (sent++ < MAX_ADMISSIONS && (await admitGroups(runner, tables, queue)) >= MAX_NOTES);
   }
 
   /** How many jobs of one kind may be claimed. */
@@ -193,9 +190,9 @@ export class ClaimsByTurns implements GroupClaims {
 
   async #noteFreed(): Promise<void> {
     if (!this.#seekFreed) return;
-    const { runner, queue, groups } = this.#options;
+    const { runner, tables, queue } = this.#options;
     this.#seekFreed = false;
-    await noteFreedGroups(runner, groups.tables, queue).catch((error: unknown) => {
+    await noteFreedGroups(runner, tables, queue).catch((error: unknown) => {
       this.#seekFreed = true;
       throw error;
     });

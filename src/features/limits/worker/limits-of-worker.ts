@@ -4,7 +4,6 @@ import type { HostWorker } from '../../../core/worker/host-worker.ts';
 import type { LimitingInWorker } from '../../../core/worker/limiting-feature.ts';
 import { findDueGroups } from '../queries/find-due-groups.ts';
 import {
-  boundsGroups,
   type DeclaredQueueLimits,
   type GroupSettings,
   holdsUp,
@@ -88,11 +87,7 @@ function workByGroups(tables: GroupTables, settings: GroupSettings): ClaimGroups
   return {
     keepPlaces: keepsPlace(serial),
     runs: serial === undefined ? NO_RUNS : new SerialRuns(serial),
-    claims: (options) =>
-      new ClaimsByTurns({
-        ...options,
-        groups: { tables, bounds: boundsGroups(settings), ...settings },
-      }),
+    claims: (options) => new ClaimsByTurns({ ...options, tables, settings }),
     handlerHolds: (options) => new GroupHandlerHolds({ ...options, tables }),
     findDue: (runner, queues) => findDueGroups(runner, tables, queues),
   };
