@@ -1,5 +1,5 @@
 import { jobsInWords } from '../../../core/job/jobs-in-words.ts';
-import { nextTurn } from '../../../core/runtime.ts';
+import { Rounds } from '../../../core/worker/base/rounds.ts';
 import type { HandlerHoldsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { HandlerHolds } from '../../../core/worker/settle/handler-holds.ts';
 import { type EndedByHandler, endHandlerHolds } from '../queries/end-handler-holds.ts';
@@ -10,15 +10,11 @@ const MAX_RETRY_MS = 5_000;
 
 /**
  * Where jobs are in groups: the slots of jobs that their handlers have ended by `complete(tx)`, which are
- * free only when the handlers have ended, too. What ends while a statement is under way goes into the next
- * one.
+ * free only when the handlers have ended, too.
  */
 export class GroupHandlerHolds implements HandlerHolds {
   readonly #options: HandlerHoldsOptions & { readonly tables: GroupTables };
-  #ended: EndedByHandler[] = [];
-  #next: Promise<void> | undefined;
-  /** The statement that is under way. */
-  #before: Promise<void> = Promise.resolve();
+  readonly #rounds = new Rounds((ended: readonly EndedByHandler[]) => this.#write(ended));
 
   constructor(options: HandlerHoldsOptions & { readonly tables: GroupTables }) {
     this.#options = options;
@@ -26,18 +22,7 @@ export class GroupHandlerHolds implements HandlerHolds {
 
   /** The handler of a job that it had ended has ended. Resolves when its slot is free. Never rejects. */
   async end(job: EndedByHandler): Promise<void> {
-    this.#ended.push(job);
-    this.#next ??= this.#endNext();
-    await this.#next;
-  }
-
-  async #endNext(): Promise<void> {
-    await Promise.all([nextTurn(), this.#before]);
-    const ended = this.#ended;
-    this.#ended = [];
-    this.#next = undefined;
-    this.#before = this.#write(ended);
-    await this.#before;
+    await this.#rounds.add(job);
   }
 
   async #write(ended: readonly EndedByHandler[]): Promise<void> {
