@@ -119,7 +119,7 @@ export class Limits {
     const found = place.limits.groups === undefined ? [] : await findGroupLimits(db, this.tables, page);
     const single = found.slice(0, limit).map((set) => toLimitRecord({ ...place, group: set.group }, set));
     return {
-      limits: after === '' ? [...(await this.#declared(db, place)), ...single] : single,
+      limits: after === '' ? [...(await this.#ofWhole(db, place)), ...single] : single,
       nextCursor: found.length > limit ? single.at(-1)?.group : undefined,
     };
   }
@@ -161,7 +161,7 @@ export class Limits {
     return { place, after: cursor ?? '', limit };
   }
 
-  async #declared(db: Executor, whole: LimitPlace): Promise<LimitRecord[]> {
+  async #ofWhole(db: Executor, whole: LimitPlace): Promise<LimitRecord[]> {
     const { queue, limits } = whole;
     const found = await findLimits(db, this.tables, queue);
     const leased = [whole, ...Object.keys(limits.kinds ?? {}).map((kind) => ({ ...whole, kind }))];

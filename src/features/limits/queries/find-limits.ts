@@ -1,12 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../../core/sql/executor.ts';
-import type { SetLimit } from '../settings/limit-record.ts';
-import { limitColumns, toSetLimit } from '../sql/limit-row.ts';
+import type { StoredLimit } from '../settings/limit-record.ts';
+import { limitColumns, toStoredLimit } from '../sql/limit-row.ts';
 import { type GroupPage, type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** The limits that were set at run time for a queue, its kinds, and every group of it. A plain read. */
-export async function findLimits(db: Executor, tables: LeaseTables, queue: string): Promise<SetLimit[]> {
-  return (await queryLimitRows(db, tables, findLimitsQuery(tables, queue))).map(toSetLimit);
+export async function findLimits(db: Executor, tables: LeaseTables, queue: string): Promise<StoredLimit[]> {
+  return (await queryLimitRows(db, tables, findLimitsQuery(tables, queue))).map(toStoredLimit);
 }
 
 export function findLimitsQuery({ queueLimits }: LeaseTables, queue: string): SQL {
@@ -19,8 +19,8 @@ export async function findGroupLimits(
   db: Executor,
   tables: LeaseTables,
   page: GroupPage,
-): Promise<SetLimit[]> {
-  return (await queryLimitRows(db, tables, findGroupLimitsQuery(tables, page))).map(toSetLimit);
+): Promise<StoredLimit[]> {
+  return (await queryLimitRows(db, tables, findGroupLimitsQuery(tables, page))).map(toStoredLimit);
 }
 
 export function findGroupLimitsQuery({ queueLimits }: LeaseTables, { queue, after, limit }: GroupPage): SQL {

@@ -3,13 +3,13 @@ import { EVERY_GROUP } from '../../../core/job/group.ts';
 import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
 import type { Executor } from '../../../core/sql/executor.ts';
 import { REQUESTED } from '../../../core/sql/wake-channel.ts';
-import type { LimitOverride, SetLimit } from '../settings/limit-record.ts';
-import { limitColumns, toSetLimit } from '../sql/limit-row.ts';
+import type { LimitOverride, StoredLimit } from '../settings/limit-record.ts';
+import { limitColumns, toStoredLimit } from '../sql/limit-row.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
 /** Which limit, and what to set of it at run time. */
-export interface LimitToSet extends Pick<SetLimit, 'kind' | 'group'> {
+export interface LimitToSet extends Pick<StoredLimit, 'kind' | 'group'> {
   readonly queue: string;
   /** `null` removes what was set before, so that what the code declares holds again. */
   readonly override: LimitOverride | null;
@@ -28,10 +28,10 @@ export async function setLimit(
   tables: GroupTables,
   limit: LimitToSet,
   channel: string | undefined,
-): Promise<SetLimit | undefined> {
+): Promise<StoredLimit | undefined> {
   const [row] = await queryLimitRows(db, tables, setLimitQuery(tables, limit));
   if (row !== undefined && channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
-  return row === undefined || limit.override === null ? undefined : toSetLimit(row);
+  return row === undefined || limit.override === null ? undefined : toStoredLimit(row);
 }
 
 export function setLimitQuery(tables: GroupTables, limit: LimitToSet): SQL {

@@ -7,7 +7,7 @@ export interface LimitOverride extends LimitSettings {
 }
 
 /** A limit that was set at run time. */
-export interface SetLimit {
+export interface StoredLimit {
   /** '' for the queue and its groups. */
   readonly kind: string;
   /** '' for the queue and its kinds, '*' for every group. */
@@ -44,7 +44,7 @@ export interface LimitPlace {
 /** The limit of a place, given what was set there, and which slots workers have of it. */
 export function toLimitRecord(
   { queue, kind, group, limits }: LimitPlace,
-  set: SetLimit | undefined,
+  set: StoredLimit | undefined,
   slots?: number,
 ): LimitRecord {
   return {
