@@ -96,6 +96,7 @@ export class ClaimsByTurns implements GroupClaims {
       kinds.map((kind) => [kind, this.#roomOf(kind)] as const).filter(([, room]) => room < demand),
     );
     const leftOut = this.#leftOut.length > 0;
+    const asked = { limit: demand, kinds, among: false };
     const outlook = this.#outlook;
     if (outlook.foldsFirst && kinds.length > 0) await this.#admitAll();
     const inHalves = outlook.isAmongMany && demand >= 2 * MANY && rooms.size === 0;
@@ -103,15 +104,7 @@ export class ClaimsByTurns implements GroupClaims {
     this.#outlook = { ...outlook, isAmongMany: false };
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
     if (kinds.length === 0 || attempts().demand <= 0) {
-      return {
-        jobs: [],
-        limit: demand,
-        kinds,
-        among: false,
-        sawEnd: false,
-        leftOut: true,
-        endMs: performance.now(),
-      };
+      return { ...asked, jobs: [], sawEnd: false, leftOut: true, endMs: performance.now() };
     }
     const claim = {
       queue,
@@ -156,7 +149,7 @@ export class ClaimsByTurns implements GroupClaims {
       (more && (jobs.length > 0 || few)) || (this.#outlook.seeks && !claim.seeks) || metRate || isBehind;
     const sawEnd = jobs.length < demand && !more && !left && failure === undefined;
     const endMs = performance.now();
-    return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
+    return { ...asked, jobs, sawEnd, leftOut, endMs, goesOn, failure };
   }
 
   async #claim(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
