@@ -8,6 +8,7 @@ import {
   fixedBackoff,
   handlersFor,
   isFinal,
+  NestedStepError,
   NonRetryableError,
   unvalidated,
   type Worker,
@@ -37,6 +38,7 @@ beforeEach(async () => {
 });
 
 type Run = Parameters<typeof handle<typeof work>>[1];
+type Step = Parameters<Run>[0]['step'];
 
 async function start(run: Run, job = work): Promise<Worker> {
   const handlers = [handle(job, run)];
@@ -237,6 +239,94 @@ test('a step that is recorded while others are undone is undone, too', async () 
   const { id } = await queue.enqueue(database.db, work, 1);
   await until(async () => (await stateOf(id)) === 'discarded');
   expect(undone).toEqual(['quick', 'slow']);
+});
+
+describe('a step under way when undoAll is called beside it', () => {
+  /** Goes on once what was recorded before is undone. */
+  async function startBooking(
+    undone: string[],
+    bookSlowly: (step: Step, slow: Promise<void>) => Promise<unknown>,
+    together: (bookings: Promise<unknown>[]) => Promise<unknown> = (bookings) => Promise.all(bookings),
+  ): Promise<number> {
+    await start(async ({ step, job }) => {
+      let release = () => {};
+      const slow = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const undo = () =>
+        void until(async () => (await stepsOf(job.id)).includes('undo:first')).then(() => release());
+      await step.run('first', { undo }, () => 1);
+      const bookHotel = async () => {
+        try {
+          await step.run('hotel', () => Promise.reject(new NonRetryableError('no room')));
+        } catch (error) {
+          await step.undoAll(error);
+          undone.push('all');
+          throw error;
+        }
+      };
+      await together([bookSlowly(step, slow), bookHotel()]);
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => ['completed', 'discarded'].includes(String(await stateOf(id))));
+    return id;
+  }
+
+  test('is undone once it is recorded', async () => {
+    const undone: string[] = [];
+    const id = await startBooking(undone, (step, slow) =>
+      step.run('flight', { undo: () => void undone.push('flight') }, () => slow),
+    );
+    expect(undone).toEqual(['flight', 'all']);
+    expect(await stepsOf(id)).toEqual(expect.arrayContaining(['flight', 'undo:flight']));
+  });
+
+  test('is followed by no other step', async () => {
+    const undone: string[] = [];
+    const id = await startBooking(undone, async (step, slow) => {
+      await step.run('flight', () => slow);
+      await step.run('seat', () => 1).finally(() => undone.push('seat'));
+    });
+    expect(await stepsOf(id)).not.toContain('seat');
+    // Nothing may await what the end of the handler has left behind.
+    expect(undone).toEqual(['all']);
+  });
+
+  test('is followed by no other step, and what waits for that is told', async () => {
+    const undone: string[] = [];
+    const told: unknown[] = [];
+    const id = await startBooking(
+      undone,
+      async (step, slow) => {
+        await step.run('flight', () => slow);
+        await step.run('seat', () => 1);
+      },
+      async (bookings) => {
+        for (const end of await Promise.allSettled(bookings)) told.push('reason' in end ? end.reason : end);
+      },
+    );
+    expect(await stepsOf(id)).not.toContain('seat');
+    expect(told[0]).toBeInstanceOf(NonRetryableError);
+    expect(told[0]).toMatchObject({
+      message: "The step 'seat' of 'work' does not begin, since the job was being undone: no room",
+    });
+    expect(undone).toEqual(['all']);
+  });
+});
+
+test('a step cannot wait for undoAll, which waits for it', async () => {
+  let refused: unknown;
+  await start(async ({ step }) => {
+    await step.run('one', () => 1);
+    await step
+      .run('two', () => step.undoAll(new Error('no')))
+      .catch((error: unknown) => {
+        refused = error;
+      });
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'completed');
+  expect(refused).toBeInstanceOf(NestedStepError);
 });
 
 test('undoAll goes on where a call before it has failed', async () => {

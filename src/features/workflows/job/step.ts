@@ -291,6 +291,11 @@ export interface Step<TDb = Database, TOwn = unknown> {
    * Calls the `undo` of each step that is recorded, the last first, each as a step of its own. Call it where
    * the job fails for good, and throw the error on. It is recorded first that the job is being undone: a
    * later attempt comes back to this call, and goes on where it was.
+   *
+   * It waits for steps that are under way beside it, and undoes them as well. Meanwhile no other step begins:
+   * its promise rejects with a `NonRetryableError` once all is undone.
+   *
+   * @throws NestedStepError inside of a step
    */
   undoAll(error: unknown): Promise<void>;
 }

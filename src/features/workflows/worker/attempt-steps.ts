@@ -152,12 +152,14 @@ export class AttemptSteps {
   /** When the waits are over, by the monotonic clock. */
   readonly #waits: number[] = [];
   #isUndoing = false;
+  /** While `undoAll` is under way. */
+  #undoing: { readonly reason: StepErrorRecord; readonly over: Promise<void> } | undefined;
   /** No step begins any more: the handler is over, or all that was left of it waited. */
   #isClosed = false;
   /** The handler has returned or thrown: nothing awaits a step that is still under way, as a rule. */
   #isHandlerOver = false;
-  /** Resolves what `#leave` has returned. */
-  #onIdle: (() => void) | undefined;
+  /** Resolve what `idle` has returned. */
+  readonly #onIdle: (() => void)[] = [];
 
   constructor(attempt: AttemptAddedTo, store: StepStore, observer?: StepObserver) {
     insideSteps ??= asyncContext<InsideStep>();
@@ -175,15 +177,30 @@ export class AttemptSteps {
   #leave(): Promise<void> | undefined {
     this.#isClosed = true;
     this.#isHandlerOver = true;
+    return this.idle();
+  }
+
+  /** Resolves once all steps that are under way are over or wait; `undefined`: they are. */
+  idle(): Promise<void> | undefined {
     if (this.#active === 0) return undefined;
     return new Promise((resolve) => {
-      this.#onIdle = resolve;
+      this.#onIdle.push(resolve);
     });
   }
 
-  /** From now on steps are begun although the job is to end. */
-  beginUndoing(): void {
+  /**
+   * Undoes what is recorded. From now on steps are begun although the job is to end, but none beside this:
+   * what that does would not be undone.
+   */
+  async undo(reason: StepErrorRecord, task: () => Promise<void>): Promise<void> {
     this.#isUndoing = true;
+    const undone = task();
+    this.#undoing = { reason, over: undone.catch(() => undefined) };
+    try {
+      await undone;
+    } finally {
+      this.#undoing = undefined;
+    }
   }
 
   /** Why a step was not undone is told where the job is not run again: its end has another reason. */
@@ -224,11 +241,11 @@ export class AttemptSteps {
       throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
     // Left behind by waits beside it, or by the end of the handler: it goes on in the next run.
     if (this.#isClosed) return await never();
-    const outer = this.#inside?.getStore();
+    this.checkOutside(name);
     const { job } = this.attempt;
-    if (outer?.of === this) throw new NestedStepError(job.kind, name, outer.name);
     if (this.#names.has(name)) throw new DuplicateStepError(job.kind, name);
     this.#names.add(name);
+    if (this.#undoing !== undefined && !undoes) await this.#refuse(name, kind, this.#undoing);
     return await this.busy(async () => {
       this.attempt.checkOpen();
       const memo = await this.read();
@@ -237,8 +254,7 @@ export class AttemptSteps {
       if (found?.kind !== undefined && found.kind !== kind) {
         throw new StepMismatchError(job.kind, name, found.kind, kind);
       }
-      // The end of a sleep is never written, and what comes after one that has passed may have to be undone.
-      const isReplayed = isOver(found) || (kind === 'sleep' && (this.leftMs(found) ?? 1) <= 0);
+      const isReplayed = this.#isReplayed(found, kind);
       if (!isReplayed && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
       // What is done must be undone, however much that is.
       if (found === undefined && !undoes) this.#countNew();
@@ -271,6 +287,38 @@ export class AttemptSteps {
   traceOf(name: string): string | undefined {
     const trace = this.#observations.get(name)?.trace;
     return trace === undefined || trace.length > MAX_TRACE ? undefined : trace;
+  }
+
+  /** @throws NestedStepError inside of a step, which would be waited for by what waits for it */
+  checkOutside(name: string): void {
+    const outer = this.#inside?.getStore();
+    if (outer?.of === this) throw new NestedStepError(this.attempt.job.kind, name, outer.name);
+  }
+
+  /** The end of a sleep is never written, and what comes after one that has passed may have to be undone. */
+  #isReplayed(found: KnownStep | undefined, kind: StepKind): boolean {
+    return isOver(found) || (kind === 'sleep' && (this.leftMs(found) ?? 1) <= 0);
+  }
+
+  /**
+   * A step beside `undoAll` begins only if it is replayed. The others are told once all is undone: with that
+   * the handler is over, as a rule, and may have left them behind.
+   *
+   * @throws NonRetryableError
+   */
+  async #refuse(
+    name: string,
+    stepKind: StepKind,
+    { reason, over }: { readonly reason: StepErrorRecord; readonly over: Promise<void> },
+  ): Promise<void> {
+    if (this.#isReplayed((await this.read()).get(name), stepKind)) return;
+    await over;
+    await nextTurn();
+    if (this.#isClosed) await never();
+    const { kind } = this.attempt.job;
+    throw new NonRetryableError(
+      `The step '${name}' of '${kind}' does not begin, since the job was being undone: ${reason.message}`,
+    );
   }
 
   /** @throws why no new step is to begin: the job is to end, or is being undone */
@@ -519,7 +567,7 @@ export class AttemptSteps {
 
   #parkWhenIdle(): void {
     if (this.#active > 0) return;
-    this.#onIdle?.();
+    for (const resolve of this.#onIdle.splice(0)) resolve();
     if (this.#waits.length > 0) void this.#park();
   }
 

@@ -37,6 +37,7 @@ import type {
 import { UNDO } from '../job/step-names.ts';
 import type { StepObserver } from '../job/step-observer.ts';
 import type { StepToRecord } from '../queries/record-steps.ts';
+import type { StepErrorRecord } from '../schema/queue-steps.ts';
 import {
   AttemptSteps,
   isOver,
@@ -244,23 +245,30 @@ export class StepRun implements Step {
 
   /** Calls side by side come one after the other, so that each returns once all is undone. */
   async undoAll(error: unknown): Promise<void> {
-    await this.#undoing.take(['undo'], () => this.#undoAll(error));
+    this.#steps.checkOutside('undoAll');
+    await this.#undoing.take(['undo'], async () => {
+      const memo = await this.#steps.busy(() => this.#steps.read());
+      const reason = describeThrown(error);
+      await this.#steps.undo(reason, async () => {
+        if (!memo.has(UNDO) && !this.#isUndoRecorded) await this.#recordUndo(reason);
+        do {
+          // Others may still be replayed beside it: they take no longer than this turn.
+          await this.#steps.busy(nextTurn);
+          await this.#undoRecorded();
+        } while (await this.#steps.idle()?.then(() => true));
+      });
+    });
   }
 
-  async #undoAll(error: unknown): Promise<void> {
-    const memo = await this.#steps.busy(() => this.#steps.read());
-    this.#steps.beginUndoing();
-    if (!memo.has(UNDO) && !this.#isUndoRecorded) {
-      const { id, fence } = this.#steps.attempt.job;
-      const step = { id, fence, name: UNDO, kind: UNDO, error: describeThrown(error) } as const;
-      const recorded = await this.#steps.busy(() =>
-        this.#steps.store.record({ ...step, tookMs: 0, ended: true }, true),
-      );
-      if (recorded === undefined) throw this.#steps.lost();
-      this.#isUndoRecorded = true;
-    }
-    // Beside the step that has failed, others may still be replayed: they take no longer than this turn.
-    await this.#steps.busy(nextTurn);
+  async #recordUndo(error: StepErrorRecord): Promise<void> {
+    const { id, fence } = this.#steps.attempt.job;
+    const step = { id, fence, name: UNDO, kind: UNDO, error, tookMs: 0, ended: true } as const;
+    const recorded = await this.#steps.busy(() => this.#steps.store.record(step, true));
+    if (recorded === undefined) throw this.#steps.lost();
+    this.#isUndoRecorded = true;
+  }
+
+  async #undoRecorded(): Promise<void> {
     // One by one: steps that are under way may be recorded meanwhile.
     for (let last = this.#undoables.pop(); last !== undefined; last = this.#undoables.pop()) {
       const undoName = `${UNDO}:${last.name}`;
