@@ -128,6 +128,78 @@ describe('the undo of a job that is to end', () => {
   });
 });
 
+describe('a job that is told to end just before it waits', () => {
+  const approval = defineSignal('approval');
+
+  test.each([
+    ['cancelled', work],
+    ['discarded', defineJob('work', { queue: 'q', payload: unvalidated<number>(), deadlineMs: 500 })],
+  ])('is undone before it is %s', async (state, job) => {
+    const undone: string[] = [];
+    let isAsking = false;
+    let isTold = () => false;
+    const dialect = new PgDialect();
+    const execute = async (query: SQL) => {
+      const answer = await database.db.execute(query);
+      if (!/"queue_mailboxes" as m \(/.test(dialect.sqlToQuery(query).sql)) return answer;
+      isAsking = true;
+      await until(isTold);
+      return answer;
+    };
+    const db: typeof database.db = Object.create(database.db, { execute: { value: execute } });
+    const handlers = [
+      handle(job, async ({ step, signal }) => {
+        isTold = () => signal.aborted;
+        try {
+          await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+          await Promise.all([step.waitForSignal(approval), step.sleep('a day', 86_400_000)]);
+        } catch (error) {
+          if (isFinal(error)) await step.undoAll(error);
+          throw error;
+        }
+      }),
+    ];
+    const worker = createWorker(db, { queue, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, job, 1);
+    await until(() => isAsking);
+    if (state === 'cancelled') await queue.cancel(database.db, id);
+    await until(async () => (await stateOf(id)) === state);
+    expect(undone).toEqual(['one']);
+  });
+
+  test('is undone where its deadline comes while it ends what is around its handler', async () => {
+    const around = {
+      run: async (_: unknown, next: () => Promise<unknown>) => {
+        const beganMs = performance.now();
+        await next();
+        await until(() => performance.now() > beganMs + 500);
+      },
+    };
+    const surrounding = createQueue({ tables, workflows: workflowsIn(workflowTables), around });
+    const dated = defineJob('dated', { queue: 'q', deadlineMs: 500 });
+    const undone: string[] = [];
+    const handlers = [
+      handlersFor<typeof database.db, typeof surrounding>().handle(dated, async ({ step }) => {
+        try {
+          await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+          await step.waitForSignal(approval);
+        } catch (error) {
+          if (isFinal(error)) await step.undoAll(error);
+          throw error;
+        }
+      }),
+    ];
+    const worker = createWorker(database.db, { queue: surrounding, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, dated);
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect(undone).toEqual(['one']);
+  });
+});
+
 describe('a step after a sleep that has passed', () => {
   test('is undone at the deadline of its job', async () => {
     const approval = defineSignal('approval');

@@ -342,9 +342,12 @@ export class Attempt {
     return new JobDeadlineError(kind, id, this.handler.job.deadlineMs ?? 0);
   }
 
-  /** Tells the handler that its job is too old, and goes on waiting for it. */
+  /**
+   * Tells the handler that its job is too old, and goes on waiting for it. One that waits is left behind: the
+   * job is due at once, and its next attempt is told.
+   */
   expire(): void {
-    if (!this.#over) this.#abort(this.deadlineError);
+    if (!this.#over && this.#waitsMs === undefined) this.#abort(this.deadlineError);
   }
 
   /** Tells the handler that the job's end was requested, and goes on waiting for it. */

@@ -121,6 +121,13 @@ interface InsideStep {
   readonly name: string;
 }
 
+/** A wait of the handler. */
+interface LeftWait {
+  /** When it is over, by the monotonic clock. */
+  readonly untilMs: number;
+  reject(reason: unknown): void;
+}
+
 export type Run<T> = (info: StepInfo) => T | Promise<T>;
 export type RunIn<T> = (tx: Transaction) => Promise<T>;
 
@@ -149,8 +156,7 @@ export class AttemptSteps {
   #count = 0;
   /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
   #active = 0;
-  /** When the waits are over, by the monotonic clock. */
-  readonly #waits: number[] = [];
+  readonly #waits: LeftWait[] = [];
   #isUndoing = false;
   /** While `undoAll` is under way. */
   #undoing: { readonly reason: StepErrorRecord; readonly over: Promise<void> } | undefined;
@@ -205,10 +211,14 @@ export class AttemptSteps {
 
   /** Why a step was not undone is told where the job is not run again: its end has another reason. */
   undoFailed(step: string, error: unknown): void {
-    if (error instanceof LeaseLostError || !this.attempt.signal.aborted) return;
+    if (error instanceof LeaseLostError || this.#toldWhy === undefined) return;
+    this.store.undoFailed(step, error);
+  }
+
+  /** Why the job is not run again, where the handler is told so. */
+  get #toldWhy(): Error | undefined {
     const { reason } = this.attempt.signal;
-    const isLast = reason instanceof JobCancelledError || reason instanceof JobDeadlineError;
-    if (isLast) this.store.undoFailed(step, error);
+    return reason instanceof JobCancelledError || reason instanceof JobDeadlineError ? reason : undefined;
   }
 
   /** A step that has failed may be begun again by this attempt. */
@@ -273,7 +283,8 @@ export class AttemptSteps {
         if (ends === 'with it') observation.end(endOf(kind, value));
         return value;
       } catch (error) {
-        observation.end('failed', error);
+        // The observation of a wait is over.
+        if (this.#observations.has(name)) observation.end('failed', error);
         throw error;
       }
     });
@@ -556,13 +567,19 @@ export class AttemptSteps {
     return new LeaseLostError(kind, id);
   }
 
-  /** Never settles: nothing of the handler runs on, no `catch` and no `finally`. */
+  /**
+   * Never settles: nothing of the handler runs on, no `catch` and no `finally`. But it rejects where the job
+   * is told to end before all that is left of the handler waits.
+   */
   wait(name: string, leftMs: number | null): Promise<never> {
     this.#observations.get(name)?.end('waiting');
-    this.#waits.push(leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs);
-    this.#active--;
-    this.#parkWhenIdle();
-    return never();
+    this.#observations.delete(name);
+    return new Promise((_, reject) => {
+      const untilMs = leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs;
+      this.#waits.push({ untilMs, reject });
+      this.#active--;
+      this.#parkWhenIdle();
+    });
   }
 
   #parkWhenIdle(): void {
@@ -575,9 +592,24 @@ export class AttemptSteps {
     // What goes on after a step that has just ended may begin another.
     await nextTurn();
     if (this.#active > 0 || this.#isClosed) return;
+    if (this.#toldWhy !== undefined && !this.#isUndoing) {
+      this.#tell(this.#toldWhy);
+      return;
+    }
     this.#isClosed = true;
-    const leftMs = Math.min(...this.#waits) - performance.now();
+    const leftMs = Math.min(...this.#waits.map(({ untilMs }) => untilMs)) - performance.now();
     this.attempt.wait(leftMs === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(leftMs)));
+  }
+
+  /**
+   * A parked job that is to end ends without its handler, which could then undo nothing. The last wait is
+   * told: if the handler goes on to wait, the one before it is.
+   */
+  #tell(reason: Error): void {
+    const last = this.#waits.pop();
+    if (last === undefined) return;
+    this.#active++;
+    last.reject(reason);
   }
 
   /** In how long a step waits no longer; `undefined` where it has not begun to, or has no such time. */
