@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import {
   createQueue,
   createWorker,
@@ -24,6 +25,7 @@ import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { whileOpen } from './fixtures/open-transactions.ts';
 
 const database = useTestDatabase({ max: 10 });
 const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
@@ -69,6 +71,47 @@ function losing(point: FaultPoint): { readonly lost: number } {
   });
   return seen;
 }
+
+describe('a job whose row another transaction has locked', () => {
+  test.each([
+    ['in a statement of its own', 1],
+    ['in one statement with others', 2],
+  ])('holds up no step of another job: %s', async (_, together) => {
+    let isLocked = false;
+    const waiting: (() => void)[] = [];
+    await start(async ({ step, job: { id } }) => {
+      const isFirst = id === locked;
+      await until(() => isLocked);
+      // What ends in one turn is recorded by one statement.
+      if (isFirst || together === 2) {
+        await step.run('one', async () => {
+          await new Promise<void>((resolve) => {
+            waiting.push(resolve);
+            if (waiting.length === together) for (const goOn of waiting) goOn();
+          });
+        });
+      } else await until(() => waiting.length === 1);
+      for (const name of ['two', 'three']) await step.run(name, () => 1);
+      return 'done';
+    });
+    const [locked = 0, free = 0] = await queue
+      .enqueueMany(database.db, work, [{ payload: 1 }, { payload: 2 }])
+      .then((enqueued) => enqueued.map(({ id }) => id));
+    await until(async () => (await queue.find(database.db, free))?.state === 'running');
+    await until(async () => (await queue.find(database.db, locked))?.state === 'running');
+    await whileOpen(
+      database,
+      (tx) => tx.execute(sql`select from queue_jobs where id = ${locked} for update`),
+      async () => {
+        isLocked = true;
+        const record = await queue.waitFor(database.db, work, free, { timeoutMs: 5_000 });
+        expect(record).toMatchObject({ state: 'completed', output: 'done' });
+        expect(await queue.workflows.steps(database.db, locked)).toEqual([]);
+      },
+    );
+    expect(await outputOf(locked)).toBe('done');
+  });
+});
 
 describe('an answer that is lost', () => {
   test('of a record: it is repeated, the step runs once, and its attempt goes on', async () => {

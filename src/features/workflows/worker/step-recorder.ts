@@ -31,16 +31,22 @@ const MAX_BATCH = 500;
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
+const MAX_LOCKED_MS = 500;
 
 /**
  * Records the steps of one queue's jobs. They gather while the statement before is under way and then go out
  * together, as settlements do: the more handlers are at it, the less each step costs. Repeating is safe: see
  * `recordSteps`.
+ *
+ * A step of a job whose row another transaction has locked delays the others by a statement: a batch that
+ * meets one goes out again one by one, and the locked step is tried again beside the batches.
  */
 export class StepRecorder {
   readonly #options: StepRecorderOptions;
   #waiting: PendingStep[] = [];
+  #locked: PendingStep[] = [];
   #writing = false;
+  #unlocking = false;
 
   constructor(options: StepRecorderOptions) {
     this.#options = options;
@@ -75,7 +81,7 @@ export class StepRecorder {
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
   }
 
-  /** Never rejects. */
+  /** Never rejects. What is locked goes on beside it. */
   async #write(batch: readonly PendingStep[]): Promise<void> {
     const { holder, events, retries } = this.#options;
     let open = batch;
@@ -84,11 +90,15 @@ export class StepRecorder {
         await this.#record(open);
         return;
       } catch (error) {
-        if (!isAboutTheServer(error) && !isAboutLocks(error)) {
+        if (isAboutLocks(error)) {
+          this.#goOnBeside(open);
+          return;
+        }
+        if (!isAboutTheServer(error)) {
           await this.#refuse(open, error);
           return;
         }
-        if (delayMs === FIRST_RETRY_MS && isAboutTheServer(error)) {
+        if (delayMs === FIRST_RETRY_MS) {
           events.emit('error', { error, during: `recording ${open.length} steps of '${holder.queue}'` });
         }
         open = stillOpen(open);
@@ -117,7 +127,42 @@ export class StepRecorder {
   async #refuse(batch: readonly PendingStep[], error: unknown): Promise<void> {
     const [only, second] = batch;
     if (second === undefined) only?.reject(error);
-    else for (const one of batch) await this.#write([one]);
+    else await this.#writeEach(batch);
+  }
+
+  async #writeEach(batch: readonly PendingStep[]): Promise<void> {
+    for (const one of batch) await this.#write([one]);
+  }
+
+  #goOnBeside(batch: readonly PendingStep[]): void {
+    const [only, second] = batch;
+    if (only === undefined || second !== undefined) {
+      void this.#writeEach(batch);
+      return;
+    }
+    this.#locked.push(only);
+    if (this.#unlocking) return;
+    this.#unlocking = true;
+    void this.#writeLocked();
+  }
+
+  async #writeLocked(): Promise<void> {
+    const { signal } = new AbortController();
+    let before = this.#locked.length;
+    for (
+      let delayMs = FIRST_RETRY_MS;
+      this.#locked.length > 0;
+      delayMs = Math.min(delayMs * 2, MAX_LOCKED_MS)
+    ) {
+      await this.#options.retries.sleep(delayMs, signal);
+      const locked = stillOpen(this.#locked);
+      this.#locked = [];
+      await this.#writeEach(locked);
+      // Some became free, or others came: the next may be free as soon.
+      if (this.#locked.length !== before) delayMs = FIRST_RETRY_MS / 2;
+      before = this.#locked.length;
+    }
+    this.#unlocking = false;
   }
 }
 
