@@ -556,3 +556,61 @@ describe('an undo that fails where the job is not run again', () => {
     expect(errors).toEqual([]);
   });
 });
+
+describe('an error beside a wait', () => {
+  const approval = defineSignal('approval');
+
+  test('fails the attempt, also where the handler first awaits what is no step', async () => {
+    const undone: string[] = [];
+    await start(async ({ step }) => {
+      try {
+        await Promise.all([
+          step.waitForSignal(approval),
+          (async () => {
+            await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+            await step.run('two', () => Promise.reject(new NonRetryableError('out of stock')));
+          })(),
+        ]);
+      } catch (error) {
+        await database.client`select pg_sleep(0.1)`;
+        await step.undoAll(error);
+        throw error;
+      }
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect((await queue.find(database.db, id))?.errors).toMatchObject([{ message: 'out of stock' }]);
+    expect(undone).toEqual(['one']);
+  });
+
+  test('is an error event where the handler throws it once the job is parked', async () => {
+    let goOn = () => {};
+    const errors: unknown[] = [];
+    const worker = await start(async ({ step }) => {
+      try {
+        await Promise.all([
+          step.waitForSignal(approval),
+          step.run('two', () => Promise.reject(new NonRetryableError('out of stock'))),
+        ]);
+      } catch (error) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve;
+        });
+        await step.undoAll(error);
+      }
+    });
+    worker.on('error', (error) => errors.push(error));
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stateOf(id)) === 'waiting');
+    expect(errors).toEqual([]);
+    goOn();
+    await until(() => errors.length > 0);
+    expect(errors).toEqual([
+      {
+        error: expect.objectContaining({ message: 'out of stock' }),
+        during: `the handler of job ${id} of 'q', which waits`,
+      },
+    ]);
+    expect(await stepsOf(id)).not.toContain('undo');
+  });
+});

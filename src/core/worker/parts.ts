@@ -275,6 +275,8 @@ export class WorkerParts {
       inContext,
       showsJobs: () => events.showsJobs,
       onBegin: ({ job }) => events.emit('began', { job }),
+      onLeftThrown: ({ job: { id, queue } }, error) =>
+        events.emit('error', { error, during: `the handler of job ${id} of '${queue}', which waits` }),
       onProgress: (attempt, value) => this.#progress.report(attempt, value),
       onJobEnd: (job) => {
         this.#endNotices.note(job);

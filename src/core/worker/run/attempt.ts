@@ -39,6 +39,8 @@ export interface AttemptEnvironment {
   readonly onEnd?: ((ended: EndedAttempt) => void) | undefined;
   /** Called with a job that has left the queue, whatever its end; absent in `runNext`. */
   readonly onJobEnd?: (job: ClaimedJob) => void;
+  /** Called with what a handler has thrown that was left behind because it waits; absent in `runNext`. */
+  readonly onLeftThrown?: (attempt: Attempt, error: unknown) => void;
   /** Called with what a handler gives to `job.progress`; absent in `runNext`. */
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }
@@ -64,6 +66,8 @@ export class Attempt {
   #interrupted = false;
   /** Until when its job waits, once the handler does; `null`: without a limit of time. */
   #waitsMs: number | null | undefined;
+  /** What the handler has returned: as a rule a promise. */
+  #returned: unknown;
   /** Settles `next` of `around.run` when the handler is left behind. */
   #next: { resolve(wait: Wait): void; reject(reason: Error): void } | undefined;
   #hasProgressed = false;
@@ -224,7 +228,8 @@ export class Attempt {
 
   #call(handler: JobHandler, context: Context): unknown {
     this.checkOpen();
-    return handler.run(context);
+    this.#returned = handler.run(context);
+    return this.#returned;
   }
 
   /** The result of one stage of the attempt; rejects as soon as the attempt is ended from outside. */
@@ -289,6 +294,9 @@ export class Attempt {
     if (this.#over || this.#ended || this.#hasReturned) return;
     this.#waitsMs = delayMs;
     this.#ended = true;
+    if (isPromise(this.#returned)) {
+      this.#returned.then(undefined, (error) => this.environment.onLeftThrown?.(this, error));
+    }
     // What is around the handler goes on to its end, and the attempt with it.
     if (this.#next !== undefined) this.#next.resolve(new Wait(delayMs));
     else this.#reject?.(new QueueError(`Job ${this.job.id} ('${this.job.kind}') waits`));

@@ -6,6 +6,7 @@ import { toStoredJson, UnstorableValueError } from '../../../core/job/stored-jso
 import { type AsyncContext, asyncContext, nextTurn } from '../../../core/runtime.ts';
 import type { Transaction } from '../../../core/sql/executor.ts';
 import { transact } from '../../../core/sql/transact.ts';
+import { sleep } from '../../../core/time/sleep.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import {
   JobCancelledError,
@@ -112,6 +113,8 @@ export const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
 const MAX_TRACE = 200;
+/** How long a handler whose step has thrown may do something else before its job is parked. */
+const CATCH_MS = 1_000;
 /** The step whose function the current code is part of. Asked for once: a browser has none. */
 let insideSteps: AsyncContext<InsideStep> | undefined;
 
@@ -157,6 +160,10 @@ export class AttemptSteps {
   /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
   #active = 0;
   readonly #waits: LeftWait[] = [];
+  /** A step has thrown, so a `catch` of the handler may run. */
+  #hasThrown = false;
+  /** Of the last look whether all that is left of the handler waits. */
+  #look = 0;
   #isUndoing = false;
   /** While `undoAll` is under way. */
   #undoing: { readonly reason: StepErrorRecord; readonly over: Promise<void> } | undefined;
@@ -207,6 +214,13 @@ export class AttemptSteps {
     } finally {
       this.#undoing = undefined;
     }
+  }
+
+  /** @throws `error`, for which a handler that was left behind comes too late to undo */
+  async checkNotLeft(error: unknown): Promise<void> {
+    if (!this.#isClosed) return;
+    if (this.#isHandlerOver) await never();
+    throw error;
   }
 
   /** Why a step was not undone is told where the job is not run again: its end has another reason. */
@@ -345,6 +359,7 @@ export class AttemptSteps {
     try {
       return await task();
     } catch (error) {
+      this.#hasThrown = true;
       if (!this.#isToldLate(error)) throw error;
     } finally {
       this.#active--;
@@ -589,9 +604,13 @@ export class AttemptSteps {
   }
 
   async #park(): Promise<void> {
+    const look = ++this.#look;
     // What goes on after a step that has just ended may begin another.
     await nextTurn();
-    if (this.#active > 0 || this.#isClosed) return;
+    if (this.#hasThrown && this.#active === 0 && !this.#isClosed) {
+      await sleep(CATCH_MS, new AbortController().signal);
+    }
+    if (look !== this.#look || this.#active > 0 || this.#isClosed) return;
     if (this.#toldWhy !== undefined && !this.#isUndoing) {
       this.#tell(this.#toldWhy);
       return;

@@ -246,6 +246,7 @@ export class StepRun implements Step {
   /** Calls side by side come one after the other, so that each returns once all is undone. */
   async undoAll(error: unknown): Promise<void> {
     this.#steps.checkOutside('undoAll');
+    await this.#steps.checkNotLeft(error);
     await this.#undoing.take(['undo'], async () => {
       const memo = await this.#steps.busy(() => this.#steps.read());
       const reason = describeThrown(error);
