@@ -95,6 +95,13 @@ describe('runHandler', () => {
     expect(late).toMatchObject({ outcome: 'completed', output: 'too late' });
   });
 
+  test.each([0, -1])('replays steps of a job that was enqueued %d ms after the epoch', async (ms) => {
+    const job = { createdAt: new Date(ms) };
+    const steps = { charge: { id: 'ch_0' }, 'cool down': undefined, approval: undefined };
+    const run = await runHandler(fulfil, { payload, queue, job, steps }, handler);
+    expect(run).toMatchObject({ output: 'too late', steps: [] });
+  });
+
   test('ends as waiting where a signal is not there, and says in which step', async () => {
     const run = await runHandler(fulfil, { payload, queue }, handler);
     expect(run).toMatchObject({ outcome: 'waiting', waitsFor: ['approval'], output: undefined });

@@ -228,7 +228,8 @@ async function jobOf<TJob extends JobDefinition, TQueue extends Queue>(
     priority: definition.priority,
     runAt: now,
     begun: true,
-    fence: 1,
+    // That of a second claim: for a first one, steps are not read.
+    fence: (also?.createdAt ?? now).getTime() + 2,
     uniqueKey: null,
     errors: [],
     metadata: {},
