@@ -10,6 +10,7 @@ import {
   InvalidPayloadError,
   isFinal,
   limitsIn,
+  MailboxFullError,
   NonRetryableError,
   runNext,
   unvalidated,
@@ -481,6 +482,39 @@ describe('a redrive from a step', () => {
     expect(await workflows.redrive(database.db, id, { from: 'later' })).toBe('redriven');
     await workflows.signal(database.db, { id }, answer, 3);
     expect(await outputOf(id, run)).toEqual({ output: [1, 2, 3] });
+  });
+
+  test('counts what is to be received again as not received', async () => {
+    const other = defineSignal('other', unvalidated<number>());
+    const run: Run = async ({ step }) => {
+      const got = [await step.waitForSignal(answer, { name: 'kept' })];
+      await call(step, 'between');
+      got.push(await step.waitForSignal(answer), await step.waitForSignal(other));
+      await call(step, 'end', new Error('no'));
+      return got;
+    };
+    const id = await enqueue();
+    for (const value of [1, 2]) await workflows.signal(database.db, { id }, answer, value);
+    await workflows.signal(database.db, { id }, other, 3);
+    expect(await outputOf(id, run)).toMatchObject({ state: 'discarded' });
+    const counts = async () =>
+      (await workflows.mailboxes(database.db, id)).map(({ signal, sent, received }) => [
+        signal,
+        sent,
+        received,
+      ]);
+    expect(await counts()).toEqual([
+      ['answer', 2, 2],
+      ['other', 1, 1],
+    ]);
+    expect(await workflows.redrive(database.db, id, { from: 'between' })).toBe('redriven');
+    expect(await counts()).toEqual([
+      ['answer', 2, 1],
+      ['other', 1, 0],
+    ]);
+    // As many as a job may leave unreceived: those that are to be received again are among them.
+    for (let n = 1; n < 1_000; n++) await workflows.signal(database.db, { id }, other, n);
+    await expect(workflows.signal(database.db, { id }, other, 0)).rejects.toThrow(MailboxFullError);
   });
 
   test('beside an open transaction that has sent a signal waits for nothing, and loses none', async () => {

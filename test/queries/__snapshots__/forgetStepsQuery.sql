@@ -23,19 +23,20 @@
     ),
     sorted as (
       update "queue_mailboxes" as m
-      set sent = (
-        select jsonb_agg(e.entry order by (
-          (m.name, e.entry -> 'value', e.nth) in (select k.signal, k.value, k.nth from kept as k)
-        ) is not true, e.place)
-        from (
-          select entry, place,
-            row_number() over (partition by entry -> 'value' order by place) as nth
-          from jsonb_array_elements(m.sent) with ordinality as e(entry, place)
-        ) as e
-      )
+      set received = (select count(*) from kept as k where k.signal = m.name), sent = case
+        when (m.name in (select k.signal from kept as k)) is true then (
+          select jsonb_agg(e.entry order by (
+            (m.name, e.entry -> 'value', e.nth) in (select k.signal, k.value, k.nth from kept as k)
+          ) is not true, e.place)
+          from (
+            select entry, place,
+              row_number() over (partition by entry -> 'value' order by place) as nth
+            from jsonb_array_elements(m.sent) with ordinality as e(entry, place)
+          ) as e
+        )
+        else m.sent end
       where m.job_id = $8::int8 and m.queue = $9
         and (m.name in (select f.signal from forgotten as f where f.output is not null)) is true
-        and (m.name in (select k.signal from kept as k)) is true
     )
     select name from forgotten
 -- $1 = 42

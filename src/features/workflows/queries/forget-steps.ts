@@ -13,8 +13,8 @@ export interface ForgottenSteps {
  * Deletes steps of a job, with what was undone and what says so; returns how many.
  *
  * What an attempt receives next is counted by the signals that its steps have received. So those of the
- * steps that are left come first in their mailbox. What the others had received comes after them, as it was
- * sent.
+ * steps that are left come first in their mailbox, which counts them alone as received. What the others had
+ * received comes after them, as it was sent.
  *
  * **Under concurrency.** Sent in the transaction that has locked the job's mailboxes, and then its row, or
  * inserted that: no worker holds the job then, no signal comes, and this statement sees all that earlier
@@ -61,19 +61,20 @@ export function forgetStepsQuery(
     ),
     sorted as (
       update ${queueMailboxes} as m
-      set sent = (
-        select jsonb_agg(e.entry order by (
-          (m.name, e.entry -> 'value', e.nth) in (select k.signal, k.value, k.nth from kept as k)
-        ) is not true, e.place)
-        from (
-          select entry, place,
-            row_number() over (partition by entry -> 'value' order by place) as nth
-          from jsonb_array_elements(m.sent) with ordinality as e(entry, place)
-        ) as e
-      )
+      set received = (select count(*) from kept as k where k.signal = m.name), sent = case
+        when (m.name in (select k.signal from kept as k)) is true then (
+          select jsonb_agg(e.entry order by (
+            (m.name, e.entry -> 'value', e.nth) in (select k.signal, k.value, k.nth from kept as k)
+          ) is not true, e.place)
+          from (
+            select entry, place,
+              row_number() over (partition by entry -> 'value' order by place) as nth
+            from jsonb_array_elements(m.sent) with ordinality as e(entry, place)
+          ) as e
+        )
+        else m.sent end
       where m.job_id = ${id}::int8 and m.queue = ${queue}
         and (m.name in (select f.signal from forgotten as f where f.output is not null)) is true
-        and (m.name in (select k.signal from kept as k)) is true
     )
     select name from forgotten`;
 }
