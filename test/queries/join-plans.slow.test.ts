@@ -83,6 +83,7 @@ import { findFlowGroupsQuery } from '../../src/features/batches/queries/find-flo
 import { findFlowOfJobQuery } from '../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
+import { findLeftBatchesQuery } from '../../src/features/batches/queries/find-left-batches.ts';
 import { findLiveMembersQuery } from '../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../src/features/batches/queries/find-open-batches.ts';
@@ -1196,7 +1197,8 @@ const flowStatements = {
   countOpenFlowsQuery: countOpenFlowsQuery(all),
   countBatchQuery: countBatchQuery(all, 1),
   findEndsQuery: findEndsQuery(all, ids, undefined),
-  deleteLeftBatchesQuery: deleteLeftBatchesQuery(all, 0, undefined),
+  findLeftBatchesQuery: findLeftBatchesQuery(all, { after: 0, until: undefined }),
+  deleteLeftBatchesQuery: deleteLeftBatchesQuery(all, ids),
   findWaitedQuery: findWaitedQuery(all, { id: 2, queue: 'q' }),
   isBlockedQuery: isBlockedQuery(all, { id: 2, queue: 'q' }),
 };

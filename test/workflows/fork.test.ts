@@ -23,6 +23,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, tes
 import { z } from 'zod';
 import { claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
+import { deleteLeftBatches } from '../../src/features/batches/queries/delete-left-batches.ts';
 import { claimOf, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addControlTables, addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -482,6 +483,30 @@ describe('a redrive from a step', () => {
     expect(await workflows.redrive(database.db, id, { from: 'later' })).toBe('redriven');
     await workflows.signal(database.db, { id }, answer, 3);
     expect(await outputOf(id, run)).toEqual({ output: [1, 2, 3] });
+  });
+
+  test.each(['redrive', 'fork'] as const)('%s finds a child that was put back and lives', async (method) => {
+    let isBroken = true;
+    const children = [
+      handle(child, ({ payload }) => {
+        if (isBroken) throw new NonRetryableError('no');
+        return payload * 10;
+      }),
+    ];
+    const run: Run = async ({ step }) => await step.waitForJob(await step.enqueue('kid', child, 4));
+    const id = await enqueue();
+    expect(await outputOf(id, run, children)).toMatchObject({ state: 'discarded' });
+    const [kid] = await database.client`select job_id from queue_results where kind = 'child'`;
+    expect(await queue.redrive(database.db, Number(kid?.job_id))).toMatchObject({ redriven: 1 });
+    await database.client`update queue_batches set ended_at = ended_at - interval '1 day'`;
+    await deleteLeftBatches(database.db, { ...tables, ...workflowTables }, { after: 0, until: undefined });
+    isBroken = false;
+    const became = await workflows[method](database.db, id, { from: 'kid: end' });
+    const goesOn = typeof became === 'string' ? id : became.id;
+    // It waits for the child while that has not ended.
+    await drained(run);
+    expect(await stateOf(goesOn)).toBe('waiting');
+    expect(await outputOf(goesOn, run, children)).toEqual({ output: 40 });
   });
 
   test('counts what is to be received again as not received', async () => {

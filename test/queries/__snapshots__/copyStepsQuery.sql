@@ -11,7 +11,10 @@
           select u.name from "queue_steps" as u where u.job_id = $7::int8 and u.queue = $8
         )) is not true
         and (s.kind <> 'enqueue' or not exists (
-          select from "queue_batches" as b where b.id = (s.output ->> 'batch')::int8 and b.ended_at is null
+          select from "queue_batches" as b
+          where b.id = (s.output ->> 'batch')::int8 and (b.ended_at is null or b.pending > 0)
+          union all
+          select from "queue_tallies" as t where t.batch_id = (s.output ->> 'batch')::int8
           union all
           select from "queue_results" as r
           where r.batch_id = (s.output ->> 'batch')::int8 and r.finished_at > first.at

@@ -127,6 +127,7 @@ import { findFlowGroupsQuery } from '../../../src/features/batches/queries/find-
 import { findFlowOfJobQuery } from '../../../src/features/batches/queries/find-flow-of-job.ts';
 import { findFlowsQuery } from '../../../src/features/batches/queries/find-flows.ts';
 import { findGroupJobsQuery } from '../../../src/features/batches/queries/find-group-jobs.ts';
+import { findLeftBatchesQuery } from '../../../src/features/batches/queries/find-left-batches.ts';
 import { findLiveMembersQuery } from '../../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
 import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
@@ -516,7 +517,8 @@ export function allStatements(
     cancelFlowQuery: cancelFlowQuery(workflows, id, text),
     growBatchQuery: growBatchQuery(workflows, id, 2),
     countBatchQuery: countBatchQuery(workflows, id),
-    deleteLeftBatchesQuery: deleteLeftBatchesQuery(workflows, id, undefined),
+    findLeftBatchesQuery: findLeftBatchesQuery(workflows, { after: id, until: undefined }),
+    deleteLeftBatchesQuery: deleteLeftBatchesQuery(workflows, [id, id + 1]),
     endMembersQuery: endMembersQuery(workflows, { queue: text, ids: [id], channel }),
     'endMembersQuery, of groups': endMembersQuery(workflowsOfGroups, { queue: text, ids: [id], channel }),
     findUnclaimedQuery: findUnclaimedQuery(workflows, [id, id + 1], [id], 0),

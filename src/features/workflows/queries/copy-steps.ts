@@ -17,8 +17,8 @@ export interface StepsToCopy {
  * such step.
  *
  * - What was undone is not copied, nor what says so.
- * - A step that has enqueued children is copied if all of them had ended by then. Otherwise the other job
- *   could wait for them without being woken.
+ * - A step that has enqueued children is copied if all of them had ended by then, and none was put back.
+ *   Otherwise the other job could wait for them without being woken.
  * - The mailboxes have the signals that the copied steps have received, so that the next wait looks for the
  *   one after them.
  * - What the job has waited for before it began, the other one may ask for as well, but does not wait for.
@@ -38,7 +38,8 @@ export async function copySteps(
 }
 
 export function copyStepsQuery(tables: TablesOfWorkflows, { queue, id, from, to }: StepsToCopy): SQL {
-  const { queueJobs, queueResults, queueSteps, queueMailboxes, queueBatches, queueWaits } = tables;
+  const { queueJobs, queueResults, queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } =
+    tables;
   return sql`
     with first as materialized (
       select s.started_at as at from ${queueSteps} as s
@@ -53,7 +54,10 @@ export function copyStepsQuery(tables: TablesOfWorkflows, { queue, id, from, to 
           select u.name from ${queueSteps} as u where u.job_id = ${id}::int8 and u.queue = ${queue}
         )) is not true
         and (s.kind <> 'enqueue' or not exists (
-          select from ${queueBatches} as b where b.id = (s.output ->> 'batch')::int8 and b.ended_at is null
+          select from ${queueBatches} as b
+          where b.id = (s.output ->> 'batch')::int8 and (b.ended_at is null or b.pending > 0)
+          union all
+          select from ${queueTallies} as t where t.batch_id = (s.output ->> 'batch')::int8
           union all
           select from ${queueResults} as r
           where r.batch_id = (s.output ->> 'batch')::int8 and r.finished_at > first.at
