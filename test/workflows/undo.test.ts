@@ -557,6 +557,44 @@ describe('an undo that fails where the job is not run again', () => {
   });
 });
 
+test('an undo that is tried again waits for code beside that comes to a recorded step', async () => {
+  const undone: string[] = [];
+  let isBusy = true;
+  await start(async ({ step }) => {
+    let release = () => {};
+    const isBooked = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const book = async () => {
+      for (const name of ['flight', 'hotel', 'car']) {
+        const undo = () => {
+          if (name !== 'hotel' || !isBusy) return undone.push(name);
+          isBusy = false;
+          throw new Error('the line is busy');
+        };
+        await step.run(name, { undo }, () => 1);
+        await database.client`select pg_sleep(0.1)`;
+      }
+      release();
+    };
+    try {
+      await Promise.all([
+        book(),
+        step.run('pay', { attempts: 1 }, async () => {
+          await isBooked;
+          throw new Error('no money');
+        }),
+      ]);
+    } catch (error) {
+      if (isFinal(error)) await step.undoAll(error);
+      throw error;
+    }
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect(undone).toEqual(['car', 'hotel', 'flight']);
+});
+
 describe('an error beside a wait', () => {
   const approval = defineSignal('approval');
 

@@ -113,8 +113,8 @@ export const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
 const MAX_TRACE = 200;
-/** How long a handler whose step has thrown may do something else before its job is parked. */
-const CATCH_MS = 1_000;
+/** How long code between two steps may take before it counts as left: it cannot be seen. */
+const BETWEEN_MS = 1_000;
 /** The step whose function the current code is part of. Asked for once: a browser has none. */
 let insideSteps: AsyncContext<InsideStep> | undefined;
 
@@ -165,6 +165,8 @@ export class AttemptSteps {
   /** Of the last look whether all that is left of the handler waits. */
   #look = 0;
   #isUndoing = false;
+  /** Aborted when the next step begins. */
+  #coming: AbortController | undefined;
   /** While `undoAll` is under way. */
   #undoing: { readonly reason: StepErrorRecord; readonly over: Promise<void> } | undefined;
   /** No step begins any more: the handler is over, or all that was left of it waited. */
@@ -214,6 +216,27 @@ export class AttemptSteps {
     } finally {
       this.#undoing = undefined;
     }
+  }
+
+  /**
+   * Waits for code beside `undoAll` that is still to come to steps of an earlier attempt. What stands between
+   * them takes its time; code that was removed never comes.
+   */
+  async replayBeside(): Promise<void> {
+    const memo = await this.read();
+    while ([...memo.values()].some((step) => this.#isToCome(step, memo))) {
+      const coming = new AbortController();
+      this.#coming = coming;
+      await this.busy(() => sleep(BETWEEN_MS, coming.signal));
+      if (!coming.signal.aborted) return;
+    }
+  }
+
+  /** Whether this attempt has not come to a step that may have to be undone. */
+  #isToCome(step: KnownStep, memo: ReadonlyMap<string, KnownStep>): boolean {
+    const { name, kind, error } = step;
+    if (!isOver(step) || error !== null || (kind !== 'run' && kind !== 'transaction')) return false;
+    return !isUndo(name) && !memo.has(`${UNDO}:${name}`) && !this.#names.has(name);
   }
 
   /** @throws `error`, for which a handler that was left behind comes too late to undo */
@@ -269,6 +292,7 @@ export class AttemptSteps {
     const { job } = this.attempt;
     if (this.#names.has(name)) throw new DuplicateStepError(job.kind, name);
     this.#names.add(name);
+    this.#coming?.abort();
     if (this.#undoing !== undefined && !undoes) await this.#refuse(name, kind, this.#undoing);
     return await this.busy(async () => {
       this.attempt.checkOpen();
@@ -608,7 +632,7 @@ export class AttemptSteps {
     // What goes on after a step that has just ended may begin another.
     await nextTurn();
     if (this.#hasThrown && this.#active === 0 && !this.#isClosed) {
-      await sleep(CATCH_MS, new AbortController().signal);
+      await sleep(BETWEEN_MS, new AbortController().signal);
     }
     if (look !== this.#look || this.#active > 0 || this.#isClosed) return;
     if (this.#toldWhy !== undefined && !this.#isUndoing) {

@@ -255,6 +255,7 @@ export class StepRun implements Step {
         do {
           // Others may still be replayed beside it: they take no longer than this turn.
           await this.#steps.busy(nextTurn);
+          await this.#steps.replayBeside();
           await this.#undoRecorded();
         } while (await this.#steps.idle()?.then(() => true));
       });
