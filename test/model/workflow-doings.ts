@@ -119,6 +119,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         ...{ job: attempt.job, holder, environment: { db, tables }, signal },
         completeRan: false,
         databaseNowMs: Date.now(),
+        untilTimeoutMs: undefined,
         checkOpen: () => {},
         wait: () => {},
         endsAfter: () => {},

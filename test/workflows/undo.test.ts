@@ -621,6 +621,18 @@ describe('an error beside a wait', () => {
     expect(undone).toEqual(['one']);
   });
 
+  test('that the handler catches lets its job wait, within the timeoutMs of the attempt', async () => {
+    const brief = defineJob('work', { queue: 'q', payload: unvalidated<number>(), timeoutMs: 600 });
+    await start(async ({ step }) => {
+      const two = step.run('two', { attempts: 1 }, () => Promise.reject(new Error('not needed')));
+      await Promise.all([step.waitForSignal(approval), two.catch(() => undefined)]);
+    }, brief);
+    const { id } = await queue.enqueue(database.db, brief, 1);
+    await until(async () => (await stepsOf(id)).includes('two'));
+    await until(async () => (await stateOf(id)) !== 'running');
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'waiting', errors: [] });
+  });
+
   test('is an error event where the handler throws it once the job is parked', async () => {
     let goOn = () => {};
     const errors: unknown[] = [];

@@ -14,6 +14,8 @@ export interface AttemptAddedTo {
   readonly completeRan: boolean;
   /** By the database's clock: the time of its claim, and what has passed since. */
   readonly databaseNowMs: number;
+  /** In how many milliseconds the `timeoutMs` of its job ends it; `undefined`: it has none. */
+  readonly untilTimeoutMs: number | undefined;
   /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
   checkOpen(): void;
   /**

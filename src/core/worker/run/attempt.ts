@@ -338,6 +338,13 @@ export class Attempt {
     return performance.now() + this.#aheadMs;
   }
 
+  /** In how many milliseconds the `timeoutMs` of its job ends it; `undefined`: it has none. */
+  get untilTimeoutMs(): number | undefined {
+    const { timeoutMs } = this.handler.job;
+    if (timeoutMs === undefined || this.#beganMs === undefined) return undefined;
+    return this.#beganMs + timeoutMs - performance.now();
+  }
+
   /** In how many milliseconds its job is too old, by the database's clock; `undefined`: never. */
   get untilDeadlineMs(): number | undefined {
     const { deadlineMs } = this.handler.job;

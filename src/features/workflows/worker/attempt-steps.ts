@@ -113,7 +113,7 @@ export const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
 const MAX_TRACE = 200;
-/** How long code between two steps may take before it counts as left: it cannot be seen. */
+/** How long code between two steps may take before there seems to be none: it cannot be seen. */
 const BETWEEN_MS = 1_000;
 /** The step whose function the current code is part of. Asked for once: a browser has none. */
 let insideSteps: AsyncContext<InsideStep> | undefined;
@@ -227,9 +227,15 @@ export class AttemptSteps {
     while ([...memo.values()].some((step) => this.#isToCome(step, memo))) {
       const coming = new AbortController();
       this.#coming = coming;
-      await this.busy(() => sleep(BETWEEN_MS, coming.signal));
+      await this.busy(() => this.#betweenSteps(coming.signal));
       if (!coming.signal.aborted) return;
     }
+  }
+
+  /** Lets code between two steps run; what comes after it needs time of the attempt, too. */
+  async #betweenSteps(over: AbortSignal): Promise<void> {
+    const { untilTimeoutMs = Number.POSITIVE_INFINITY } = this.attempt;
+    await sleep(Math.max(0, Math.min(BETWEEN_MS, untilTimeoutMs / 2)), over);
   }
 
   /** Whether this attempt has not come to a step that may have to be undone. */
@@ -632,7 +638,7 @@ export class AttemptSteps {
     // What goes on after a step that has just ended may begin another.
     await nextTurn();
     if (this.#hasThrown && this.#active === 0 && !this.#isClosed) {
-      await sleep(BETWEEN_MS, new AbortController().signal);
+      await this.#betweenSteps(new AbortController().signal);
     }
     if (look !== this.#look || this.#active > 0 || this.#isClosed) return;
     if (this.#toldWhy !== undefined && !this.#isUndoing) {
