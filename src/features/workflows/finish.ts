@@ -6,7 +6,7 @@ import { findWaitingJob } from './queries/find-waiting-job.ts';
 import { finishWaitingJob } from './queries/finish-waiting-job.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { checkTarget, targetOf } from './target-of.ts';
-import { whileLocked } from './while-locked.ts';
+import { whileLocked } from './worker/while-locked.ts';
 
 /** The waiting job that is to end: its definition, and its id or its unique key. */
 export type JobToFinish<TJob extends JobDefinition = JobDefinition> =

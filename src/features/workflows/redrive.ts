@@ -12,7 +12,7 @@ import { lockLiveJob } from './queries/lock-live-job.ts';
 import { lockMailboxes } from './queries/lock-mailboxes.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
-import { whileLocked } from './while-locked.ts';
+import { whileLocked } from './worker/while-locked.ts';
 
 /**
  * What became of the job. `redriven`: it is due, and does the step again. The others change nothing.

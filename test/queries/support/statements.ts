@@ -139,6 +139,7 @@ import { findWaitedQuery } from '../../../src/features/batches/queries/find-wait
 import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
 import { growBatchQuery } from '../../../src/features/batches/queries/grow-batch.ts';
 import { isBlockedQuery } from '../../../src/features/batches/queries/is-blocked.ts';
+import { lockBatchesQuery } from '../../../src/features/batches/queries/lock-batches.ts';
 import { lockFlowQuery } from '../../../src/features/batches/queries/lock-flow.ts';
 import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
 import { parkWaitersQuery } from '../../../src/features/batches/queries/park-waiters.ts';
@@ -457,6 +458,7 @@ export function allStatements(
     copyStepsQuery: copyStepsQuery(workflows, { queue: text, id, from: text, to: id + 1 }),
     lockLiveJobQuery: lockLiveJobQuery(workflows, { queue: text, id }),
     lockMailboxesQuery: lockMailboxesQuery(workflows, { queue: text, id }),
+    'lockMailboxesQuery, of a name': lockMailboxesQuery(workflows, { queue: text, id, name: text }),
     deleteLeftRowsQuery: deleteLeftRowsQuery(workflows, 'queueSteps', text, [id, id + 1]),
     findLeftRowsQuery: findLeftRowsQuery(workflows, 'queueSteps', undefined, 1_000),
     'findLeftRowsQuery, further mailboxes': findLeftRowsQuery(
@@ -559,6 +561,8 @@ export function allStatements(
     'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),
     findToldMembersQuery: findToldMembersQuery(workflows, id),
     lockFlowQuery: lockFlowQuery(workflows, id),
+    lockBatchesQuery: lockBatchesQuery(workflows, [id, id + 1], 'change'),
+    'lockBatchesQuery, to share': lockBatchesQuery(workflows, [id], 'share'),
     spareMembersQuery: spareMembersQuery(workflows, { queue: text, ids: [id] }),
     parkWaitersQuery: parkWaitersQuery(workflows, {
       flowId: id,

@@ -35,6 +35,7 @@ import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
 import type { TokenClaims } from '../tokens/tokens.ts';
+import { LockedElsewhere } from './locked-elsewhere.ts';
 import { Turns } from './turns.ts';
 
 /** A step that was recorded before. One that only a test has given may be of any kind. */
@@ -313,7 +314,8 @@ export class AttemptSteps {
       // What is done must be undone, however much that is.
       if (found === undefined && !undoes) this.#countNew();
       const attempt = found === undefined || found.error === null ? 1 : found.attempts + 1;
-      if (this.#observer === undefined || isReplayed) return await run(found);
+      const runFound = () => this.#unlessLocked(name, () => run(found));
+      if (this.#observer === undefined || isReplayed) return await runFound();
       const observation = this.#observer.begin({
         job: { id: job.id, kind: job.kind, queue: job.queue, attempt: job.attempt },
         name,
@@ -323,7 +325,7 @@ export class AttemptSteps {
       });
       this.#observations.set(name, observation);
       try {
-        const value = await observation.run(() => run(found));
+        const value = await observation.run(runFound);
         if (ends === 'with it') observation.end(endOf(kind, value));
         return value;
       } catch (error) {
@@ -332,6 +334,16 @@ export class AttemptSteps {
         throw error;
       }
     });
+  }
+
+  /** Where another transaction has locked what a step needs, its job is called again at once. */
+  async #unlessLocked<T>(name: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof LockedElsewhere)) throw error;
+      return await this.wait(name, 0);
+    }
   }
 
   #fit(given: KnownStep, kind: StepKind): KnownStep {

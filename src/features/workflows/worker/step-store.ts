@@ -20,6 +20,7 @@ import { cancelBatches } from '../../batches/queries/cancel-batches.ts';
 import { findEnds } from '../../batches/queries/find-ends.ts';
 import { findWaited } from '../../batches/queries/find-waited.ts';
 import { growBatch } from '../../batches/queries/grow-batch.ts';
+import { lockBatches } from '../../batches/queries/lock-batches.ts';
 import { openBatches } from '../../batches/queries/open-batches.ts';
 import { reopenReturned } from '../../batches/queries/reopen-returned.ts';
 import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
@@ -30,14 +31,17 @@ import {
   type InsertedChildren,
 } from '../queries/enqueue-children.ts';
 import { findSteps } from '../queries/find-steps.ts';
+import { lockMailboxes } from '../queries/lock-mailboxes.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
 import { recordOneStep } from '../queries/record-one-step.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import { type Tokens, tokensFor } from '../tokens/tokens.ts';
 import type { ChildrenToEnqueue, EnqueuedChildren, StepStore } from './attempt-steps.ts';
+import { LockedElsewhere } from './locked-elsewhere.ts';
 import { untilOver, untilTold } from './retry-until.ts';
 import type { StepRecorder } from './step-recorder.ts';
+import { whileLocked } from './while-locked.ts';
 
 const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
 const FIRST_RETRY_MS = 50;
@@ -150,7 +154,11 @@ export function storeInWorker(
   };
 }
 
-/** The steps of the one attempt of `runNext`, in its transaction. */
+/**
+ * The steps of the one attempt of `runNext`, in its transaction. That has locked the job, and all others lock
+ * mailboxes and batches before jobs. So it waits in no statement for these: where one stays locked, the job
+ * is called again.
+ */
 export function storeInTransaction(
   attempt: AttemptAddedTo,
   tables: TablesOfWorkflows,
@@ -159,18 +167,39 @@ export function storeInTransaction(
 ): StepStore {
   const { job, holder, environment } = attempt;
   const { db } = environment;
+  const locked = async (lock: () => Promise<boolean>): Promise<void> => {
+    const isLocked = await whileLocked(async () => (await lock()) || 'locked');
+    if (isLocked === 'locked') throw new LockedElsewhere();
+  };
+  // In a savepoint: where the database refuses children, the handler may catch that, and go on.
+  const children = childrenOf(attempt, tables, queue, (children) =>
+    transact(db, (tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
+  );
   return {
     find: () => findSteps(db, tables, job),
     record: (step) => recordOneStep(db, tables, holder, step, 'wait'),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     recordAndCancel: (step, batchIds) => recordAndCancel(db, tables, holder, step, batchIds),
-    receive: (signal, unwanted = []) => receiveAndCancel(db, tables, holder, signal, unwanted, 'wait'),
-    // In a savepoint: where the database refuses children, the handler may catch that, and go on.
-    ...childrenOf(attempt, tables, queue, (children) =>
-      transact(db, (tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
-    ),
-    waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
-    reopen: (returned) => reopenReturned(db, tables, holder, returned, 'wait'),
+    receive: async (signal, unwanted = []) => {
+      const { id, queue } = job;
+      await locked(() => lockMailboxes(db, tables, { id, queue, name: signal.signal }));
+      return await receiveAndCancel(db, tables, holder, signal, unwanted, 'wait');
+    },
+    check: children.check,
+    enqueue: async (some) => {
+      const { batchId } = job;
+      if (some.as === 'members' && batchId !== undefined)
+        await locked(() => lockBatches(db, tables, [batchId], 'share'));
+      return await children.enqueue(some);
+    },
+    waitFor: async (wait) => {
+      await locked(() => lockBatches(db, tables, wait.batchIds, 'change'));
+      return await waitForBatches(db, tables, holder, wait, 'wait');
+    },
+    reopen: async (returned) => {
+      await locked(() => lockBatches(db, tables, returned.batchIds, 'change'));
+      return await reopenReturned(db, tables, holder, returned, 'wait');
+    },
     ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
     waited: () => findWaited(db, tables, job),
     // It has no listeners.

@@ -1,0 +1,126 @@
+import {
+  createQueue,
+  defineJob,
+  defineSignal,
+  fixedBackoff,
+  handlersFor,
+  runNext,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { blocked as blockedIn } from './fixtures/open-transactions.ts';
+
+/** `runNext` holds the lock of its job for as long as the handler runs; others lock mailboxes and batches before jobs. */
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const all = { ...tables, ...workflowTables };
+const work = defineJob('work', {
+  queue: 'q',
+  payload: unvalidated<number>(),
+  output: unvalidated<unknown>(),
+  backoff: fixedBackoff(0),
+});
+const child = defineJob('child', { queue: 'q', payload: unvalidated<number>(), backoff: fixedBackoff(0) });
+const answer = defineSignal('answer', unvalidated<number>());
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+});
+afterEach(() => atFaultPoints());
+
+type Run = Parameters<typeof handle<typeof work>>[1];
+
+const enqueue = async () => (await queue.enqueue(database.db, work, 1)).id;
+const blocked = <T>(statement: Promise<T>) => blockedIn(database, statement);
+const next = (run: Run, id?: number) =>
+  runNext(database.db, { queue, id, handlers: [handle(work, run), handle(child, () => undefined)] });
+
+describe('the attempt of a job for which another transaction', () => {
+  test('has sent a signal, which it waits for: it is called again, and neither is a deadlock', async () => {
+    const run: Run = async ({ step }) => await step.waitForSignal(answer);
+    const id = await enqueue();
+    expect(await next(run)).toMatchObject({ outcome: 'waiting' });
+    await database.client`update queue_jobs set run_at = now()`;
+    const sent = gate();
+    const goesOn = gate();
+    atFaultPoints(async (at) => {
+      if (at !== 'signal: sent') return;
+      sent.open();
+      await goesOn.opened;
+    });
+    const sending = queue.workflows.signal(database.db, { id }, answer, 5);
+    await sent.opened;
+    expect(await next(run)).toMatchObject({ outcome: 'waiting' });
+    goesOn.open();
+    expect(await sending).toBe('sent');
+    expect(await next(run)).toMatchObject({ outcome: 'completed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ output: 5, attempt: 1, errors: [] });
+  });
+
+  test('counts its children: it is called again', async () => {
+    const holds = gate();
+    const goesOn = gate();
+    let calls = 0;
+    const run: Run = async ({ step }) => {
+      const one = await step.enqueue('one', child, 1);
+      if (++calls === 2) {
+        holds.open();
+        await goesOn.opened;
+        await step.allEnded('a step that has not waited', [one]);
+      }
+      await step.waitForJob(one);
+    };
+    const id = await enqueue();
+    expect(await next(run)).toMatchObject({ outcome: 'waiting' });
+    expect(await next(run)).toMatchObject({ job: { kind: 'child' }, outcome: 'completed' });
+    await database.client`update queue_jobs set run_at = now()`;
+    const ran = next(run);
+    await holds.opened;
+    let folding: ReturnType<typeof foldTallies> | undefined;
+    await database.db.transaction(async (tx) => {
+      folding = (await blocked(foldTallies(tx, all, { channel: undefined, locks: 'wait' }))).answer;
+      goesOn.open();
+      await folding;
+    });
+    expect(await ran).toMatchObject({ outcome: 'waiting' });
+    expect(await next(run)).toMatchObject({ outcome: 'completed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ attempt: 1, errors: [] });
+  });
+
+  test('redrives the flow that it adds to: it is called again', async () => {
+    const { db } = database;
+    const holds = gate();
+    const goesOn = gate();
+    const run: Run = async ({ step, payload }) => {
+      if (payload === 0) throw new Error('no');
+      holds.open();
+      await goesOn.opened;
+      await step.addToFlow('more', work, []);
+    };
+    const { id, jobIds } = await queue.workflows.enqueueFlow(db, (flow) => {
+      const before = flow.add(work, 0, { maxAttempts: 1 });
+      flow.add(work, 1, { after: [before], onFailure: 'run' });
+    });
+    const [, second] = jobIds;
+    expect(await next(run)).toMatchObject({ outcome: 'failed' });
+    await foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+    const ran = next(run, second);
+    await holds.opened;
+    const { answer: redriven } = await blocked(queue.workflows.redriveFlow(db, id));
+    goesOn.open();
+    expect(await Promise.all([redriven, ran])).toMatchObject([1, { outcome: 'waiting' }]);
+    expect(await next(run, second)).toMatchObject({ outcome: 'completed' });
+  });
+});
