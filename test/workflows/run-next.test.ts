@@ -9,7 +9,7 @@ import {
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
@@ -122,5 +122,47 @@ describe('the attempt of a job for which another transaction', () => {
     goesOn.open();
     expect(await Promise.all([redriven, ran])).toMatchObject([1, { outcome: 'waiting' }]);
     expect(await next(run, second)).toMatchObject({ outcome: 'completed' });
+  });
+});
+
+describe('when nothing is due', () => {
+  /** Jobs that wait for what has just ended, one each. */
+  async function waiters(count: number): Promise<readonly number[]> {
+    const ids: number[] = [];
+    for (let n = 0; n < count; n++) {
+      const { jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
+        flow.add(work, 2, { after: [flow.add(work, 1)] });
+      });
+      ids.push(Number(jobIds[1]));
+    }
+    for (let n = 0; n < count; n++) {
+      // All are due before any end is counted.
+      expect(await next(() => 1)).toMatchObject({ outcome: 'completed' });
+    }
+    return ids;
+  }
+
+  test('it waits for no other transaction, and others go on', async () => {
+    const [first, second] = await waiters(2);
+    await database.client.begin(async (tx) => {
+      await tx`select from queue_jobs where id = ${Number(first)} for update`;
+      expect(await next(() => 1)).toMatchObject({ job: { id: second } });
+      expect(await next(() => 1)).toBeUndefined();
+    });
+    expect(await next(() => 1)).toMatchObject({ job: { id: first } });
+  });
+
+  test('a job whose row refuses to be made due keeps back no other, and is no error of the others', async () => {
+    const { client } = database;
+    const [first, second] = await waiters(2);
+    await client.unsafe(
+      `alter table queue_jobs add constraint refused check (id <> ${first} or blockers > 0)`,
+    );
+    const drop = async () => void (await client`alter table queue_jobs drop constraint if exists refused`);
+    onTestFinished(drop);
+    expect(await next(() => 1)).toMatchObject({ job: { id: second } });
+    expect(await next(() => 1)).toBeUndefined();
+    await drop();
+    expect(await next(() => 1)).toMatchObject({ job: { id: first } });
   });
 });

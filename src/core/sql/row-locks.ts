@@ -9,7 +9,7 @@ import { isDistributed } from './statement-context.ts';
 export type RowLocks = 'wait' | 'briefly' | 'skip';
 
 /** Below the `deadlock_timeout` of 1 s: a brief wait ends before Postgres looks for a deadlock. */
-const BRIEFLY = '100ms';
+export const BRIEFLY = '100ms';
 
 /**
  * For a `FROM` that is read before any row is locked, after its other items: limits every wait for a lock by

@@ -53,7 +53,7 @@ import { redriveFlow } from '../batches/redrive-flow.ts';
 import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
 import { waitForFlow } from '../batches/wait-for-flow.ts';
 import { Folding } from '../batches/worker/folding.ts';
-import { foldAll } from '../batches/worker/move-on.ts';
+import { foldAllIn } from '../batches/worker/move-on.ts';
 import { Recounting } from '../batches/worker/recounting.ts';
 import { workflowsToCheck } from './check-workflows.ts';
 import { type FinishResult, finish, type JobToFinish } from './finish.ts';
@@ -618,10 +618,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
 
   /** @internal */
   async moveOnIn(tx: Transaction): Promise<boolean> {
-    const onRefused = (error: unknown) => {
-      throw error;
-    };
-    return await foldAll(tx, this.#all(this.#queue.tables), this.#queue.channel, 'wait', onRefused);
+    return await foldAllIn(tx, this.#all(this.#queue.tables), this.#queue.channel);
   }
 
   #checkEnqueue(caller: string, db: Executor): void {

@@ -146,6 +146,7 @@ import { parkWaitersQuery } from '../../../src/features/batches/queries/park-wai
 import { reopenBatchesQuery } from '../../../src/features/batches/queries/reopen-batches.ts';
 import { reopenReturnedQuery } from '../../../src/features/batches/queries/reopen-returned.ts';
 import { sealBatchQuery } from '../../../src/features/batches/queries/seal-batch.ts';
+import { setLockTimeoutQuery } from '../../../src/features/batches/queries/set-lock-timeout.ts';
 import { spareMembersQuery } from '../../../src/features/batches/queries/spare-members.ts';
 import { tallyMissingQuery } from '../../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatchesQuery } from '../../../src/features/batches/queries/wait-for-batches.ts';
@@ -563,6 +564,7 @@ export function allStatements(
     lockFlowQuery: lockFlowQuery(workflows, id),
     lockBatchesQuery: lockBatchesQuery(workflows, [id, id + 1], 'change'),
     'lockBatchesQuery, to share': lockBatchesQuery(workflows, [id], 'share'),
+    setLockTimeoutQuery: setLockTimeoutQuery(text),
     spareMembersQuery: spareMembersQuery(workflows, { queue: text, ids: [id] }),
     parkWaitersQuery: parkWaitersQuery(workflows, {
       flowId: id,

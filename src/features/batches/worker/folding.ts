@@ -113,7 +113,7 @@ export class Folding implements BackgroundPart {
   async #foldAll(): Promise<boolean> {
     const { db, tables, channel, events } = this.#options;
     try {
-      return await foldAll(db, tables, channel, 'briefly', (error) =>
+      return await foldAll(db, tables, channel, { locks: 'briefly' }, (error) =>
         events.emit('error', { error, during: COUNTING }),
       );
     } catch (error) {

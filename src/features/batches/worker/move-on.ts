@@ -1,12 +1,16 @@
-import type { Runner } from '../../../core/sql/executor.ts';
+import type { SQLWrapper } from 'drizzle-orm';
+import type { Runner, Transaction } from '../../../core/sql/executor.ts';
+import { transact } from '../../../core/sql/transact.ts';
 import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { QueueError } from '../../../errors.ts';
 import { endMembers } from '../queries/end-members.ts';
 import { endUnclaimed } from '../queries/end-unclaimed.ts';
 import { findMembers } from '../queries/find-members.ts';
+import { findTallied } from '../queries/find-tallied.ts';
 import { findUnclaimed } from '../queries/find-unclaimed.ts';
 import { findUnwoken } from '../queries/find-unwoken.ts';
 import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
+import { withBriefLocks } from '../queries/set-lock-timeout.ts';
 import { wakeWaiters } from '../queries/wake-waiters.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 import { CHUNK } from '../sql/chunk.ts';
@@ -20,17 +24,45 @@ export async function foldAll(
   db: Runner,
   tables: TablesOfBatches,
   channel: string | undefined,
-  locks: Fold['locks'],
+  fold: Pick<Fold, 'ids' | 'locks'>,
   onRefused: (error: unknown) => void,
 ): Promise<boolean> {
   let moved = false;
   for (;;) {
-    const folded = await foldTallies(db, tables, { channel, locks });
+    const folded = await foldTallies(db, tables, { ...fold, channel });
     const { queues, refusals } = await askAllMembers(db, tables, folded.unwanted, channel);
     for (const error of refusals) onRefused(error);
     moved ||= folded.woken.length > 0 || queues.size > 0;
     if (folded.tallies === 0) return moved;
   }
+}
+
+/**
+ * The same in a transaction of the app's, which has nothing else to do: it waits for no lock longer than
+ * `briefly`. What is locked, or refuses the change, is left to the next call, and keeps back nothing else.
+ */
+export async function foldAllIn(
+  tx: Transaction,
+  tables: TablesOfBatches,
+  channel: string | undefined,
+): Promise<boolean> {
+  return await transact(tx, (savepoint) =>
+    withBriefLocks(savepoint, tables, async () => {
+      // One that fails takes nothing else with it.
+      const each = {
+        execute: (query: SQLWrapper) => transact(savepoint, async (one) => await one.execute(query)),
+      };
+      const leave = (error: unknown) => {
+        if (isAboutTheServer(error)) throw error;
+        return false;
+      };
+      const fold = (ids?: readonly number[]) =>
+        foldAll(each, tables, channel, { ids, locks: 'wait' }, leave).catch(leave);
+      let moved = await fold();
+      for (const id of await findTallied(each, tables)) moved = (await fold([id])) || moved;
+      return moved;
+    }),
+  );
 }
 
 /**
