@@ -562,7 +562,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   }
 
   /** @internal */
-  forWorker({ statements, tables, events, wake }: HostWorker): ContextInWorker {
+  forWorker({ statements, tables, events, wake, untilEmpty }: HostWorker): ContextInWorker {
     const all = this.#all(tables);
     const retries = new Retries();
     const asking = { retries, events };
@@ -593,10 +593,10 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const { channel } = this.#queue;
     const folding = new Folding({ db, tables: all, channel, events, wake });
     const fold = (batchId: number) => folding.note(batchId);
-    const recounting = new Recounting({ db: upkeep, tables: all, channel, events, fold });
+    const recounting = new Recounting({ db: upkeep, tables: all, channel, events, fold, untilEmpty });
     return {
       added,
-      background: [new StepPruning(upkeep, all, events), folding, recounting],
+      background: [new StepPruning(upkeep, all, events, untilEmpty), folding, recounting],
       noteLeft: ({ batchId }) => {
         if (batchId !== undefined) folding.note(batchId);
       },

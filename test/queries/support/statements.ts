@@ -120,6 +120,7 @@ import { countOpenFlowsQuery } from '../../../src/features/batches/queries/count
 import { deleteLeftBatchesQuery } from '../../../src/features/batches/queries/delete-left-batches.ts';
 import { endMembersQuery } from '../../../src/features/batches/queries/end-members.ts';
 import { endUnclaimedQuery } from '../../../src/features/batches/queries/end-unclaimed.ts';
+import { findAnyPlaceQuery } from '../../../src/features/batches/queries/find-any-place.ts';
 import { findEndsQuery } from '../../../src/features/batches/queries/find-ends.ts';
 import { findFlowQuery } from '../../../src/features/batches/queries/find-flow.ts';
 import { findFlowBatchesQuery } from '../../../src/features/batches/queries/find-flow-batches.ts';
@@ -547,6 +548,8 @@ export function allStatements(
     'findGroupJobsQuery, of any kind': findGroupJobsQuery(workflows, { ...group, kind: undefined }),
     findLiveMembersQuery: findLiveMembersQuery(workflows, [id, id + 1]),
     findMembersQuery: findMembersQuery(workflows, [id], 0),
+    findAnyPlaceQuery: findAnyPlaceQuery(workflows.queueBatches, workflows.queueBatches.id),
+    'findAnyPlaceQuery, of steps': findAnyPlaceQuery(workflows.queueSteps, workflows.queueSteps.jobId),
     findOpenBatchesQuery: findOpenBatchesQuery(workflows, id, 1_000),
     findTalliedQuery: findTalliedQuery(workflows),
     findWaitedQuery: findWaitedQuery(workflows, { id, queue: text }),

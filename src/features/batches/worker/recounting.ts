@@ -6,6 +6,7 @@ import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { countBatch } from '../queries/count-batch.ts';
 import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
+import { findAnyPlace } from '../queries/find-any-place.ts';
 import { findOpenBatches } from '../queries/find-open-batches.ts';
 import { tallyMissing } from '../queries/tally-missing.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
@@ -31,7 +32,9 @@ export class Recounting implements BackgroundPart {
   readonly #events: WorkerEmitter;
   /** Folds the tallies of a batch. */
   readonly #fold: (batchId: number) => void;
-  #after = 0;
+  readonly #untilEmpty: boolean;
+  /** `undefined`: anywhere. A drain may be all that looks, and be over before the first slice is. */
+  #after: number | undefined;
 
   constructor(options: {
     readonly db: Runner;
@@ -39,16 +42,20 @@ export class Recounting implements BackgroundPart {
     readonly channel: string | undefined;
     readonly events: WorkerEmitter;
     readonly fold: (batchId: number) => void;
+    /** Whether it ends when nothing is due. */
+    readonly untilEmpty: boolean;
   }) {
     this.#db = options.db;
     this.#tables = options.tables;
     this.#channel = options.channel;
     this.#events = options.events;
     this.#fold = options.fold;
+    this.#untilEmpty = options.untilEmpty;
+    this.#after = options.untilEmpty ? undefined : 0;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await sleep(Math.random() * FIRST_WITHIN_MS, signal);
+    if (!this.#untilEmpty) await sleep(Math.random() * FIRST_WITHIN_MS, signal);
     while (!signal.aborted) await sleep(jitter(await this.#look(signal)), signal);
   }
 
@@ -57,14 +64,15 @@ export class Recounting implements BackgroundPart {
     const startMs = performance.now();
     const [db, tables, channel] = [this.#db, this.#tables, this.#channel];
     try {
-      const after = this.#after;
+      const { queueBatches } = tables;
+      const isAnywhere = this.#after === undefined;
+      const after = this.#after ?? (await findAnyPlace(db, tables, queueBatches, queueBatches.id));
       const { all, unwanted, toRecount, last } = await findOpenBatches(db, tables, after, SLICE);
       for (const id of toRecount) {
-        if (signal.aborted) return 0;
         const members = await countBatch(db, tables, id);
-        if (members === undefined) continue;
-        await tallyMissing(db, tables, members);
-        if (members.missing > 0) this.#fold(id);
+        if (members !== undefined) await tallyMissing(db, tables, members);
+        if (members !== undefined && members.missing > 0) this.#fold(id);
+        if (signal.aborted) break;
       }
       await endAllMembers(db, tables, unwanted, channel, signal).catch((error) => {
         // One row refuses it: the rest of the look does not wait for that.
@@ -78,6 +86,8 @@ export class Recounting implements BackgroundPart {
         this.#events.emit('error', { error, during: RECOUNTING });
       await deleteLeftBatches(db, tables, { after, until: last });
       this.#after = last ?? 0;
+      // That was a part of a round.
+      if (last === undefined && isAnywhere) return 0;
       if (last === undefined) return ROUND_EVERY_MS;
       return Math.min((performance.now() - startMs) * (1 / SHARE - 1), ROUND_EVERY_MS);
     } catch (error) {

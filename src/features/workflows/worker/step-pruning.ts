@@ -3,6 +3,7 @@ import { jitter } from '../../../core/time/jitter.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { findAnyPlace } from '../../batches/queries/find-any-place.ts';
 import { deleteLeftRows } from '../queries/delete-left-rows.ts';
 import { findLeftRows, type PlaceOfRow, type WorkflowTable } from '../queries/find-left-rows.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
@@ -14,6 +15,7 @@ const SLICE = 1_000;
 /** A worker reads for this part of the time, and for ten times as much while it finds rows to delete. */
 const SHARE = 1 / 100;
 const BUSY_SHARE = 1 / 10;
+const PRUNING = 'pruning steps';
 
 /**
  * Deletes the steps and signals of jobs that are gone: their result was pruned, or was not kept. It walks
@@ -23,15 +25,18 @@ export class StepPruning implements BackgroundPart {
   readonly #db: Runner;
   readonly #tables: TablesOfWorkflows;
   readonly #events: WorkerEmitter;
+  readonly #untilEmpty: boolean;
   readonly #after: Record<WorkflowTable, PlaceOfRow | undefined> = {
     queueSteps: undefined,
     queueMailboxes: undefined,
   };
 
-  constructor(db: Runner, tables: TablesOfWorkflows, events: WorkerEmitter) {
+  /** @param untilEmpty whether it ends when nothing is due */
+  constructor(db: Runner, tables: TablesOfWorkflows, events: WorkerEmitter, untilEmpty: boolean) {
     this.#db = db;
     this.#tables = tables;
     this.#events = events;
+    this.#untilEmpty = untilEmpty;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -39,8 +44,20 @@ export class StepPruning implements BackgroundPart {
   }
 
   async #walk(table: WorkflowTable, signal: AbortSignal): Promise<void> {
-    await sleep(Math.random() * FIRST_WITHIN_MS, signal);
+    // A drain may be all that looks, and be over before the first slice is.
+    if (this.#untilEmpty) await this.#beginAnywhere(table);
+    else await sleep(Math.random() * FIRST_WITHIN_MS, signal);
     while (!signal.aborted) await sleep(jitter(await this.#look(table)), signal);
+  }
+
+  async #beginAnywhere(table: WorkflowTable): Promise<void> {
+    try {
+      const looked = this.#tables[table];
+      const jobId = await findAnyPlace(this.#db, this.#tables, looked, looked.jobId);
+      this.#after[table] = { jobId, queue: '', name: '' };
+    } catch (error) {
+      this.#events.emit('error', { error, during: PRUNING });
+    }
   }
 
   /** Looks at a slice. Never rejects; returns how many milliseconds to rest. */
@@ -55,7 +72,7 @@ export class StepPruning implements BackgroundPart {
       const tookMs = performance.now() - startMs;
       return Math.min(tookMs * (1 / (gone.size > 0 ? BUSY_SHARE : SHARE) - 1), ROUND_EVERY_MS);
     } catch (error) {
-      this.#events.emit('error', { error, during: 'pruning steps' });
+      this.#events.emit('error', { error, during: PRUNING });
       return ROUND_EVERY_MS;
     }
   }

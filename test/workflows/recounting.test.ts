@@ -1,0 +1,91 @@
+import { PgDialect } from 'drizzle-orm/pg-core';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { type Runner, sqlStateOf } from '../../src/core/sql/executor.ts';
+import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
+import { Recounting } from '../../src/features/batches/worker/recounting.ts';
+import { StepPruning } from '../../src/features/workflows/worker/step-pruning.ts';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 4 });
+const dialect = new PgDialect();
+const all = { ...tables, ...workflowTables };
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+});
+
+/** Open batches with these ids and one member each, which is gone without a tally. */
+async function batches(from: number, to: number): Promise<void> {
+  await database.client`
+    insert into queue_batches (id, total, pending, created_at) overriding system value
+    select n, 1, 1, now() - interval '1 hour' from generate_series(${from}::int, ${to}::int) as n`;
+}
+
+/** The recounts of a drain that goes on until the test is over, or until it is told. */
+function recounts(db: Runner, { events = new WorkerEmitter(), over = new AbortController() } = {}) {
+  const folds: number[] = [];
+  const fold = (id: number) => void folds.push(id);
+  const recounting = new Recounting({
+    db,
+    tables: all,
+    channel: undefined,
+    events,
+    fold,
+    untilEmpty: true,
+  });
+  const running = recounting.run(over.signal);
+  onTestFinished(async () => {
+    over.abort();
+    await running;
+  });
+  return { folds, running };
+}
+
+async function recounted(): Promise<number[]> {
+  const rows = await database.client`
+    select id::int from queue_batches where recounted_at is not null order by id`;
+  return rows.map(({ id }) => id);
+}
+
+describe('where only drains look, each over before its first slice is', () => {
+  /** One that ends with its first statement of this sort. */
+  const endingWith = (marker: string, over: AbortController): Runner => ({
+    execute: async (query) => {
+      const answer = await database.db.execute(query);
+      if (dialect.sqlToQuery(query.getSQL()).sql.includes(marker)) over.abort();
+      return answer;
+    },
+  });
+
+  test('batches behind the oldest thousand are recounted, too', async () => {
+    await batches(1, 2_000);
+    await until(async () => {
+      const over = new AbortController();
+      await recounts(endingWith('recounted as', over), { over }).running;
+      return (await recounted()).some((id) => id > 1_000);
+    });
+  });
+
+  test('steps behind those of a thousand live jobs are deleted, too', async () => {
+    const { client } = database;
+    await client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts) overriding system value
+      select n, 'q', 'k', '1', 3 from generate_series(1, 1000) as n`;
+    await client`
+      insert into queue_steps (job_id, queue, name, kind, fence, started_at)
+      select n, 'q', 's', 'run', 1, now() from generate_series(1, 2000) as n`;
+    await until(async () => {
+      const over = new AbortController();
+      const db = endingWith('with slice as', over);
+      await new StepPruning(db, all, new WorkerEmitter(), true).run(over.signal);
+      const [left] = await client`select count(*)::int as n from queue_steps`;
+      return left?.n < 2_000;
+    });
+  });
+});
