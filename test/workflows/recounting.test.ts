@@ -53,6 +53,35 @@ async function recounted(): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
+describe('a recount', () => {
+  test('of a batch that is locked waits for nothing, and those behind it are recounted', async () => {
+    await batches(1, 3);
+    await database.client.begin(async (tx) => {
+      await tx`select from queue_batches where id = 2 for update`;
+      const { folds } = recounts(database.db);
+      await until(() => folds.length === 2);
+      expect(folds.sort()).toEqual([1, 3]);
+      expect(await recounted()).toEqual([1, 3]);
+    });
+  });
+
+  test('that a row refuses is an error, and those behind it are recounted', async () => {
+    const { client, db } = database;
+    await batches(1, 3);
+    await client`alter table queue_batches add constraint refused check (id <> 2 or recounted_at is null)`;
+    onTestFinished(async () => void (await client`alter table queue_batches drop constraint refused`));
+    const events = new WorkerEmitter();
+    const errors: unknown[] = [];
+    events.on('error', ({ error }) => errors.push(sqlStateOf(error) ?? error));
+    const { folds } = recounts(db, { events });
+    await until(() => folds.length === 2);
+    expect(folds.sort()).toEqual([1, 3]);
+    expect(await recounted()).toEqual([1, 3]);
+    await until(() => errors.length > 0);
+    expect(errors[0]).toBe('23514');
+  });
+});
+
 describe('where only drains look, each over before its first slice is', () => {
   /** One that ends with its first statement of this sort. */
   const endingWith = (marker: string, over: AbortController): Runner => ({

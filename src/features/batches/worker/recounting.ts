@@ -69,9 +69,7 @@ export class Recounting implements BackgroundPart {
       const after = this.#after ?? (await findAnyPlace(db, tables, queueBatches, queueBatches.id));
       const { all, unwanted, toRecount, last } = await findOpenBatches(db, tables, after, SLICE);
       for (const id of toRecount) {
-        const members = await countBatch(db, tables, id);
-        if (members !== undefined) await tallyMissing(db, tables, members);
-        if (members !== undefined && members.missing > 0) this.#fold(id);
+        await this.#recount(id);
         if (signal.aborted) break;
       }
       await endAllMembers(db, tables, unwanted, channel, signal).catch((error) => {
@@ -93,6 +91,18 @@ export class Recounting implements BackgroundPart {
     } catch (error) {
       this.#events.emit('error', { error, during: RECOUNTING });
       return ROUND_EVERY_MS;
+    }
+  }
+
+  /** One that is locked, or refuses it, keeps back none of those behind it. */
+  async #recount(id: number): Promise<void> {
+    const [db, tables] = [this.#db, this.#tables];
+    try {
+      const members = await countBatch(db, tables, id);
+      if (members !== undefined && (await tallyMissing(db, tables, members))) this.#fold(id);
+    } catch (error) {
+      if (isAboutTheServer(error)) throw error;
+      this.#events.emit('error', { error, during: RECOUNTING });
     }
   }
 }
