@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { setAsideJob } from '../../src/core/queries/claim/set-aside-job.ts';
 import { parkJobs } from '../../src/core/queries/settle/park-jobs.ts';
 import { countBatch } from '../../src/features/batches/queries/count-batch.ts';
 import { deleteLeftBatches } from '../../src/features/batches/queries/delete-left-batches.ts';
@@ -9,7 +10,7 @@ import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts'
 import { spareMembers } from '../../src/features/batches/queries/spare-members.ts';
 import { tallyMissing } from '../../src/features/batches/queries/tally-missing.ts';
 import { waitForBatches } from '../../src/features/batches/queries/wait-for-batches.ts';
-import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
+import { endAllMembers, endUnclaimedJobs } from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -68,6 +69,24 @@ describe('members that are to end', () => {
     expect(await endMembers(database.db, all, { queue: 'q', ids: [1, 2], channel: undefined })).toBe(0);
     expect([...(await client`select run_at::text, blockers from queue_jobs where id = 2`)]).toEqual([
       { run_at: 'infinity', blockers: 1 },
+    ]);
+  });
+});
+
+describe('a job that is to end, and whose claim the database refuses', () => {
+  const error = { attempt: 1, name: 'ClaimRefusedError', message: 'no' };
+
+  test('ends although it is set aside, as a member and behind a failure', async () => {
+    const { client, db } = database;
+    await client`update queue_jobs set cancel_reason = 'no longer wanted' where id in (1, 9)`;
+    await client`update queue_jobs set worker_id = null where id = 9`;
+    await client`update queue_waits set policy = 'cancel'`;
+    for (const id of [1, 9]) expect(await setAsideJob(db, all, { queue: 'q', id, error })).toBe(true);
+    expect(await endUnclaimedJobs(db, all, [1], [1])).toEqual({ batchIds: new Set([1]), refusals: [] });
+    const ended = await client`select job_id::int as id, state from queue_results order by job_id`;
+    expect([...ended]).toEqual([
+      { id: 1, state: 'cancelled' },
+      { id: 9, state: 'cancelled' },
     ]);
   });
 });

@@ -7,10 +7,11 @@ import { idsByQueue } from '../sql/ids-by-queue.ts';
 
 /** For how long a job that is to end may wait for the claim that ends it. */
 const PATIENCE_MS = 10_000;
+
 /**
  * The next {@link CHUNK} jobs that were asked to end with these batches, and that no claim has taken since,
  * with ids above `after`, by their queues: their queue is paused, their group stands still, or no worker has
- * a handler for their kind.
+ * a handler for their kind. One that waits without an end was set aside: the database refuses its claim.
  *
  * **Under concurrency.** A plain read: `endUnclaimed` looks again, under locks.
  *
@@ -35,7 +36,8 @@ export function findUnclaimedQuery(
   after: number,
 ): SQL {
   const isUnclaimed = sql`j.worker_id is null and j.cancel_reason is not null and j.id > ${after}::int8
-          and j.run_at < statement_timestamp() - ${PATIENCE_MS} * interval '1 millisecond'`;
+          and (j.run_at < statement_timestamp() - ${PATIENCE_MS} * interval '1 millisecond'
+            or j.run_at = 'infinity')`;
   return sql`
     select u.queue, u.id from (
       (
