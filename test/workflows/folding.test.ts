@@ -237,3 +237,101 @@ describe('jobs behind more locked ones than one statement finds', () => {
     expect([...(await client`select id::int from queue_jobs where blockers = 0`)]).toEqual([{ id: LAST }]);
   });
 });
+
+describe('beside a batch that cannot be folded', () => {
+  const isFolded = async (id: number) => {
+    const [row] = await database.client`select pending::int from queue_batches where id = ${id}`;
+    return row?.pending === 0;
+  };
+
+  test.each([
+    ['queue_batches', 1],
+    ['queue_jobs', 9],
+  ])('for a lock in %s, others are folded as soon as their members end', async (table, id) => {
+    const { client, db } = database;
+    await client.begin(async (tx) => {
+      await tx.unsafe(`select from ${table} where id = ${id} for update`);
+      const tried: number[] = [];
+      const folding = folds({
+        execute: (query) => {
+          const { sql, params } = dialect.sqlToQuery(query.getSQL());
+          if (sql.includes('delete from') && String(params).includes('{1}')) tried.push(performance.now());
+          return db.execute(query);
+        },
+      });
+      folding.note(1);
+      // It is tried less and less often.
+      await until(() => tried.length > 5 && Number(tried.at(-1)) - Number(tried.at(-2)) > 400);
+      await client`
+        insert into queue_batches (id, total, pending) overriding system value
+        select n, 1, 1 from generate_series(101, 110) as n`;
+      const startMs = performance.now();
+      for (let other = 101; other <= 110; other++) {
+        await client`insert into queue_tallies (batch_id, ended) values (${other}, 1)`;
+        folding.note(other);
+        await until(() => isFolded(other));
+      }
+      // Together with it they took two rounds a second.
+      expect(performance.now() - startMs).toBeLessThan(2_000);
+      expect(await isFolded(1)).toBe(false);
+    });
+    await until(() => isFolded(1));
+  });
+
+  test('the end of many members, others are folded', async () => {
+    const { client, db } = database;
+    const asks = gate();
+    const goesOn = gate();
+    const folding = folds({
+      execute: async (query) => {
+        // Members that are to end are being looked for.
+        if (dialect.sqlToQuery(query.getSQL()).sql.includes('j.cancel_reason is null and j.id >')) {
+          asks.open();
+          await goesOn.opened;
+        }
+        return await db.execute(query);
+      },
+    });
+    await client`insert into queue_batches (id, total, pending) overriding system value values (2, 1, 1)`;
+    await client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, batch_id)
+      overriding system value values (8, 'q', 'k', '1', 3, 2)`;
+    await client`insert into queue_tallies (batch_id, cancel_reason) values (2, 'no')`;
+    folding.note(2);
+    await asks.opened;
+    folding.note(1);
+    await until(() => isFolded(1));
+    expect((await jobRow(client, 8))?.cancel_reason).toBeNull();
+    goesOn.open();
+    await until(async () => (await jobRow(client, 8))?.cancel_reason === 'no');
+  });
+});
+
+test('a job whose row has refused the change, and is locked when that is tried again, is made due later', async () => {
+  const { client, db } = database;
+  await client`alter table queue_jobs add constraint refused check (id <> 9 or blockers > 0)`;
+  const drop = async () => void (await client`alter table queue_jobs drop constraint if exists refused`);
+  onTestFinished(drop);
+  const refused = gate();
+  const events = new WorkerEmitter();
+  events.on('error', () => refused.open());
+  let wakes = 0;
+  const folding = folds(
+    {
+      execute: async (query) => {
+        const answer = await db.execute(query);
+        if (dialect.sqlToQuery(query.getSQL()).sql.includes('judged as materialized')) wakes++;
+        return answer;
+      },
+    },
+    events,
+  );
+  folding.note(1);
+  await refused.opened;
+  await drop();
+  await client.begin(async (tx) => {
+    await tx`select from queue_jobs where id = 9 for update`;
+    await until(() => wakes > 0);
+  });
+  await until(async () => (await jobRow(client, 9))?.blockers === 0);
+});

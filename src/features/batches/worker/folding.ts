@@ -2,14 +2,14 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { Condition } from '../../../core/time/condition.ts';
 import { jitter } from '../../../core/time/jitter.ts';
-import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { findTallied } from '../queries/find-tallied.ts';
-import { foldTallies } from '../queries/fold-tallies.ts';
+import { type Folded, foldTallies } from '../queries/fold-tallies.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 import { askAllMembers, foldAll, wakeAllWaiters } from './move-on.ts';
+import { Rests } from './rests.ts';
 
 export interface FoldingOptions {
   readonly db: Runner;
@@ -23,20 +23,12 @@ export interface FoldingOptions {
 /** How often it looks for tallies that it was not told of. */
 const LOOK_EVERY_MS = 1_000;
 /** Before it folds again what another has locked, at first and at most. */
-const FIRST_BUSY_MS = 5;
-const MAX_BUSY_MS = 500;
+const BUSY_MS = { first: 10, most: 500 };
 /** Before it asks again to change a row that has refused it, at first and at most. */
-const FIRST_REFUSED_MS = 1_000;
-const MAX_REFUSED_MS = 60_000;
+const REFUSED_MS = { first: 1_000, most: 60_000 };
 /** How many looks go on asking, since members may have been locked. */
 const ASKS = 10;
 const COUNTING = 'counting the jobs that have ended';
-
-/** When a wake that was refused is tried again, and how long that is after the last try. */
-interface RefusedWake {
-  readonly restMs: number;
-  readonly againAtMs: number;
-}
 
 /**
  * Counts the ends of members, so that what waits for them goes on. It folds at once what this worker has
@@ -51,10 +43,16 @@ export class Folding implements BackgroundPart {
   #stop: AbortSignal | undefined;
   /** Whether a fold of its own has made something due. */
   #hasMoved = false;
+  /** Batches that another fold has locked: they are folded together with others. */
+  readonly #busy = new Rests(BUSY_MS);
+  /** Batches for which a job waits whose row is locked: each is folded alone, since that takes a while. */
+  readonly #locked = new Rests(BUSY_MS);
+  /** Batches for which a job waits whose row refuses to be written. */
+  readonly #refused = new Rests(REFUSED_MS);
   /** Batches whose members are to end, and how often they are still asked. */
   readonly #unwanted = new Map<number, number>();
-  /** Batches for which a job waits whose row refuses to be written: when that is tried again. */
-  readonly #refused = new Map<number, RefusedWake>();
+  /** What asks members to end. A batch may have a million, and folds do not wait for them. */
+  readonly #asking = new Map<Promise<void>, readonly number[]>();
 
   constructor(options: FoldingOptions) {
     this.#options = options;
@@ -63,33 +61,27 @@ export class Folding implements BackgroundPart {
   /** A member of this batch has ended, and that is written. */
   note(batchId: number): void {
     this.#ids.add(batchId);
-    this.#noted.signal();
+    if (!this.#busy.has(batchId) && !this.#locked.has(batchId)) this.#noted.signal();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.#stop = signal;
     let lookAt = performance.now() + jitter(LOOK_EVERY_MS);
-    let busyMs = FIRST_BUSY_MS;
     while (!signal.aborted) {
-      if (this.#ids.size === 0) await this.#noted.wait(Math.max(0, lookAt - performance.now()), signal);
+      // What is noted of these is folded once they have rested.
+      for (const id of [...this.#busy.ids, ...this.#locked.ids]) this.#ids.delete(id);
+      const nextMs = Math.min(lookAt, this.#busy.nextMs, this.#locked.nextMs);
+      if (this.#ids.size === 0) await this.#noted.wait(Math.max(0, nextMs - performance.now()), signal);
       this.#noted.clear();
-      const isLook = performance.now() >= lookAt;
-      if (this.#ids.size === 0 && !isLook) continue;
-      // A look takes its own as well, so that it comes also where some end all the time.
-      const ids = isLook ? undefined : [...this.#ids];
-      this.#ids = new Set();
-      if (isLook) {
-        lookAt = performance.now() + jitter(LOOK_EVERY_MS);
-        await this.#wakeRefused();
-      }
-      const folding = this.#fold(ids);
-      this.#underWay = folding;
-      const busy = await folding;
-      for (const id of busy) this.#ids.add(id);
-      busyMs = busy.length === 0 ? FIRST_BUSY_MS : Math.min(busyMs * 2, MAX_BUSY_MS);
-      if (busy.length > 0) await sleep(busyMs, signal);
+      const nowMs = performance.now();
+      const isLook = nowMs >= lookAt;
+      if (isLook) lookAt = nowMs + jitter(LOOK_EVERY_MS);
+      this.#underWay = this.#foldDue(isLook, nowMs);
+      await this.#underWay;
     }
-    if (this.#ids.size > 0) await this.#fold([...this.#ids]);
+    const left = [...this.#ids, ...this.#busy.ids, ...this.#locked.ids];
+    if (left.length > 0) await this.#fold(left);
+    await Promise.all(this.#asking.keys());
   }
 
   /** Folds until there is nothing left; whether something has become due by a fold since the last call. */
@@ -100,6 +92,7 @@ export class Folding implements BackgroundPart {
       const moved = await this.#foldAll();
       // One that has begun since may have locked what this one left.
       await this.#underWay;
+      await Promise.all(this.#asking.keys());
       const hadMoved = this.#hasMoved;
       this.#hasMoved = false;
       return moved || hadMoved;
@@ -119,96 +112,135 @@ export class Folding implements BackgroundPart {
     } catch (error) {
       if (isAboutTheServer(error)) throw error;
       // As in a fold of its own. A stop folds once more what was locked.
-      for (const id of await this.#foldOneByOne(undefined)) this.note(id);
+      await this.#foldOneByOne(undefined);
       return false;
     }
   }
 
-  /** Never rejects; returns the batches that it could not fold. */
-  async #fold(ids: readonly number[] | undefined): Promise<readonly number[]> {
+  /** Never rejects. */
+  async #foldDue(isLook: boolean, nowMs: number): Promise<void> {
+    const noted = [...this.#ids, ...this.#busy.due(nowMs)];
+    this.#ids = new Set();
+    if (isLook) await this.#wakeRefused();
+    // A look takes its own as well, so that it comes also where some end all the time.
+    const ids = isLook ? await this.#lookFor() : noted;
+    if (ids?.length !== 0) await this.#fold(ids);
+    const [locked] = this.#locked.due(nowMs);
+    if (locked !== undefined) await this.#fold([locked]);
+    if (isLook) this.#ask([...this.#unwanted.keys()]);
+  }
+
+  /** What a look folds: all, or all but what is to be folded alone. */
+  async #lookFor(): Promise<readonly number[] | undefined> {
+    if (this.#locked.size === 0) return undefined;
+    const { db, tables, events } = this.#options;
+    try {
+      return (await findTallied(db, tables)).filter((id) => !this.#locked.has(id));
+    } catch (error) {
+      events.emit('error', { error, during: COUNTING });
+      return [];
+    }
+  }
+
+  /** Never rejects. */
+  async #fold(ids: readonly number[] | undefined): Promise<void> {
     const { db, tables, channel, events, wake } = this.#options;
     try {
       const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly' });
       await faultPoint('fold: folded');
       if (folded.woken.length > 0) this.#hasMoved = true;
       for (const queue of folded.woken) wake(queue);
-      for (const id of folded.unwanted) this.#unwanted.set(id, ASKS);
-      if (ids === undefined || folded.unwanted.length > 0) await this.#endMembers();
-      return folded.busy;
+      this.#noteFolded(ids, folded);
     } catch (error) {
       // A row is locked, or refuses the change: the other batches must not wait for that.
       if (!isAboutTheServer(error) && ids?.length !== 1) return await this.#foldOneByOne(ids);
-      if (isAboutLocks(error)) return ids ?? [];
+      if (isAboutLocks(error)) return this.#locked.add(ids ?? []);
       if (!isAboutTheServer(error) && ids !== undefined) return await this.#foldWithoutWaking(ids);
       events.emit('error', { error, during: COUNTING });
       // The next look finds them.
-      return [];
+      this.#forget(ids ?? []);
     }
   }
 
   /** The row of a job that waits refuses the change: the batch is counted, and the others are woken alone. */
-  async #foldWithoutWaking(ids: readonly number[]): Promise<readonly number[]> {
+  async #foldWithoutWaking(ids: readonly number[]): Promise<void> {
     const { db, tables, channel, events } = this.#options;
     try {
       const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly', wakes: false });
-      for (const id of folded.unwanted) this.#unwanted.set(id, ASKS);
-      for (const id of ids) this.#refused.set(id, { restMs: 0, againAtMs: 0 });
+      this.#noteFolded(ids, folded);
+      this.#refused.begin(ids);
       await this.#wakeRefused();
-      return folded.busy;
     } catch (error) {
-      if (isAboutLocks(error)) return ids;
+      if (isAboutLocks(error)) return this.#locked.add(ids);
       events.emit('error', { error, during: COUNTING });
-      return [];
+      this.#forget(ids);
     }
+  }
+
+  #noteFolded(ids: readonly number[] | undefined, { busy, unwanted }: Folded): void {
+    const still = new Set(busy);
+    this.#forget((ids ?? [...this.#busy.ids, ...this.#locked.ids]).filter((id) => !still.has(id)));
+    this.#busy.add(busy);
+    for (const id of unwanted) this.#unwanted.set(id, ASKS);
+    this.#ask(unwanted);
+  }
+
+  /** They are folded again once more of their members end. */
+  #forget(ids: readonly number[]): void {
+    this.#busy.remove(ids);
+    this.#locked.remove(ids);
   }
 
   /** Tries what was refused, less and less often, so that no flood of errors says why. Never rejects. */
   async #wakeRefused(): Promise<void> {
-    const now = performance.now();
-    const ids = [...this.#refused].flatMap(([id, { againAtMs }]) => (againAtMs <= now ? [id] : []));
+    const ids = this.#refused.due(performance.now());
     if (ids.length === 0) return;
     const { db, tables, channel, events, wake } = this.#options;
     try {
-      const { queues, refusals } = await wakeAllWaiters(db, tables, ids, channel, this.#stop);
+      const { queues, isLeft, refusals } = await wakeAllWaiters(db, tables, ids, channel, this.#stop);
       if (queues.size > 0) this.#hasMoved = true;
       for (const queue of queues) wake(queue);
-      for (const id of ids) {
-        if (refusals.length === 0) this.#refused.delete(id);
-        else this.#refused.set(id, restAfter(this.#refused.get(id)));
-      }
+      if (isLeft) this.#refused.add(ids);
+      else this.#refused.remove(ids);
       for (const error of refusals) events.emit('error', { error, during: COUNTING });
     } catch (error) {
       events.emit('error', { error, during: COUNTING });
     }
   }
 
-  async #endMembers(): Promise<void> {
-    if (this.#unwanted.size === 0) return;
-    const { db, tables, channel, wake } = this.#options;
-    // The recount says which rows refuse it.
-    const { queues } = await askAllMembers(db, tables, [...this.#unwanted.keys()], channel, this.#stop);
-    if (queues.size > 0) this.#hasMoved = true;
-    for (const queue of queues) wake(queue);
-    for (const [id, asks] of this.#unwanted) {
-      if (asks > 1) this.#unwanted.set(id, asks - 1);
-      else this.#unwanted.delete(id);
-    }
+  /** Begins to ask the members of batches to end, but for those of which others are being asked. */
+  #ask(ids: readonly number[]): void {
+    const underWay = new Set([...this.#asking.values()].flat());
+    const some = ids.filter((id) => !underWay.has(id));
+    if (some.length === 0) return;
+    const asking = this.#askMembers(some).finally(() => this.#asking.delete(asking));
+    this.#asking.set(asking, some);
   }
 
-  async #foldOneByOne(ids: readonly number[] | undefined): Promise<readonly number[]> {
-    const { db, tables, events } = this.#options;
-    const locked: number[] = [];
+  /** Never rejects. */
+  async #askMembers(ids: readonly number[]): Promise<void> {
+    const { db, tables, channel, events, wake } = this.#options;
     try {
-      for (const id of ids ?? (await findTallied(db, tables))) locked.push(...(await this.#fold([id])));
+      // The recount says which rows refuse it.
+      const { queues } = await askAllMembers(db, tables, ids, channel, this.#stop);
+      if (queues.size > 0) this.#hasMoved = true;
+      for (const queue of queues) wake(queue);
+      for (const id of ids) {
+        const asks = this.#unwanted.get(id) ?? 0;
+        if (asks > 1) this.#unwanted.set(id, asks - 1);
+        else this.#unwanted.delete(id);
+      }
     } catch (error) {
       events.emit('error', { error, during: COUNTING });
     }
-    return locked;
   }
-}
 
-/** After another refusal: twice as long as before. */
-function restAfter({ restMs: last }: Pick<RefusedWake, 'restMs'> = { restMs: 0 }): RefusedWake {
-  const restMs = Math.min(Math.max(2 * last, FIRST_REFUSED_MS), MAX_REFUSED_MS);
-  return { restMs, againAtMs: performance.now() + restMs };
+  async #foldOneByOne(ids: readonly number[] | undefined): Promise<void> {
+    const { db, tables, events } = this.#options;
+    try {
+      for (const id of ids ?? (await findTallied(db, tables))) await this.#fold([id]);
+    } catch (error) {
+      events.emit('error', { error, during: COUNTING });
+    }
+  }
 }

@@ -142,8 +142,8 @@ export async function endUnclaimedJobs(
 }
 
 /**
- * Makes due what waits for these batches although that is over; returns the queues of those, and why rows
- * refuse it. See `wakeWaiters`.
+ * Makes due what waits for these batches although that is over; returns the queues of those, whether some are
+ * left (they are locked, or refuse it), and why rows refuse it. See `wakeWaiters`.
  */
 export async function wakeAllWaiters(
   db: Runner,
@@ -151,8 +151,13 @@ export async function wakeAllWaiters(
   batchIds: readonly number[],
   channel: string | undefined,
   signal?: AbortSignal,
-): Promise<{ readonly queues: ReadonlySet<string>; readonly refusals: readonly Error[] }> {
+): Promise<{
+  readonly queues: ReadonlySet<string>;
+  readonly isLeft: boolean;
+  readonly refusals: readonly Error[];
+}> {
   const queues = new Set<string>();
+  let isLeft = false;
   const refusals: Error[] = [];
   await pageByPage(
     (after) => findUnwoken(db, tables, batchIds, after),
@@ -163,10 +168,11 @@ export async function wakeAllWaiters(
         (error, id) => refusals.push(cannotBeMadeDue(queue, id, error)),
       );
       if (woken > 0) queues.add(queue);
+      isLeft ||= woken < ids.length;
     },
     signal,
   );
-  return { queues, refusals };
+  return { queues, isLeft, refusals };
 }
 
 function cannotBeMadeDue(queue: string, id: number, cause: unknown): QueueError {
