@@ -831,7 +831,7 @@ const situations: Readonly<Record<string, Situation>> = {
       reopenBatchesQuery: reopenBatchesQuery(all, 1),
       parkWaitersQuery: parkWaitersQuery(all, {
         flowId: 1,
-        redriven: numbers(N, 1_000_001),
+        unbegun: numbers(N, 1_000_001),
         hasBegun: hasBegun(all),
       }),
       countOpenFlowsQuery: countOpenFlowsQuery(all),
@@ -1173,7 +1173,7 @@ const flowStatements = {
   findToldMembersQuery: findToldMembersQuery(all, 1),
   lockFlowQuery: lockFlowQuery(all, 1),
   spareMembersQuery: spareMembersQuery(all, { queue: 'q', ids }),
-  parkWaitersQuery: parkWaitersQuery(all, { flowId: 1, redriven: ids, hasBegun: hasBegun(all) }),
+  parkWaitersQuery: parkWaitersQuery(all, { flowId: 1, unbegun: ids, hasBegun: hasBegun(all) }),
   reopenBatchesQuery: reopenBatchesQuery(all, 1),
   reopenReturnedQuery: reopenReturnedQuery(all, holder, { id: 1, fence: 1, batchIds: ids }, 'briefly'),
   waitForBatchesQuery: waitForBatchesQuery(

@@ -15,6 +15,7 @@ import {
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { parkJobs } from '../../src/core/queries/settle/park-jobs.ts';
 import { deleteLeftBatches } from '../../src/features/batches/queries/delete-left-batches.ts';
 import { findUnwoken } from '../../src/features/batches/queries/find-unwoken.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
@@ -524,6 +525,58 @@ describe('a flow', () => {
     await queue.resume(database.db, 'q');
     await until(async () => (await workflows.flow(database.db, id))?.endedAt !== null);
     expect(await statesOf(jobIds)).toEqual(['completed', 'completed']);
+  });
+
+  test('that was cancelled and is redriven twice begins nothing early that had begun before the first time', async () => {
+    const { client, db } = database;
+    const { id, jobIds } = await workflows.enqueueFlow(db, (flow) => {
+      flow.add(report, 'last', { after: [flow.add(work, 'bad', { maxAttempts: 1 })], onFailure: 'run' });
+    });
+    const [first, last] = jobIds.map(Number);
+    const fails = handle(report, async ({ step }) => {
+      await step.run('begun', () => undefined);
+      throw new NonRetryableError('no');
+    });
+    await drain(db, { queue, handlers: [...handlers.slice(0, 1), fails], deadlineMs: 60_000 });
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'discarded']);
+    expect(await workflows.redriveFlow(db, id)).toBe(2);
+    await fold();
+    await workflows.cancelFlow(db, id);
+    await endAllMembers(db, all, (await fold()).unwanted, undefined);
+    expect(await workflows.redriveFlow(db, id)).toBe(0);
+    expect(await statesOf(jobIds)).toEqual(['due', 'waiting']);
+    expect(await jobRow(client, last ?? 0)).toMatchObject({ blockers: 1 });
+    await runNext(db, { queue, handlers, id: first });
+    await work_();
+    expect(ran.slice(-1)).toEqual(['last']);
+  });
+
+  test('that is redriven while one of its jobs is put back begins that after all that are in front of it', async () => {
+    const { client, db } = database;
+    const { id, jobIds } = await workflows.enqueueFlow(db, (flow) => {
+      const bad = flow.add(work, 'bad', { maxAttempts: 1 });
+      const good = flow.add(work, 'good', { delayMs: 3_600_000 });
+      flow.add(report, 'both', { after: [bad, good], onFailure: 'run' });
+      flow.add(report, 'one', { after: [good] });
+    });
+    const [bad, good, both] = jobIds.map(Number);
+    await runNext(db, { queue, handlers, id: bad });
+    await fold();
+    // It is claimed at its deadline, and that it must not begin is just being found out.
+    const [held] = await client`
+      update queue_jobs set worker_id = 7, fence = fence + 1, attempt = attempt + 1, claimed_at = now()
+      where id = ${both ?? 0} returning fence::float8`;
+    expect(await workflows.redriveFlow(db, id)).toBe(1);
+    const transition = { type: 'park', attempt: 0, delayMs: null, error: null } as const;
+    const wait = { id: both ?? 0, fence: Number(held?.fence), transition };
+    await parkJobs(db, all, { queue: 'reports', workerId: 7 }, [wait]);
+    await client`update queue_jobs set run_at = now() + interval '1 hour' where id = ${bad ?? 0}`;
+    await queue.runNow(db, good ?? 0);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['scheduled', 'completed', 'waiting', 'completed']);
+    await queue.runNow(db, bad ?? 0);
+    await work_();
+    expect((await statesOf(jobIds)).slice(2)).toEqual(['completed', 'completed']);
   });
 
   test('that was cancelled and is redriven leaves the cancel of a single job as it is', async () => {

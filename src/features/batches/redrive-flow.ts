@@ -23,8 +23,9 @@ export async function redriveFlow(
   { flowId, channel, hasBegun }: RedriveFlow,
 ): Promise<number> {
   await lockFlow(tx, tables, flowId);
+  const waited: number[] = [];
   for (const [queue, ids] of await findToldMembers(tx, tables, flowId)) {
-    await spareMembers(tx, tables, { queue, ids });
+    waited.push(...(await spareMembers(tx, tables, { queue, ids })));
   }
   const members = await reopenBatches(tx, tables, flowId);
   const wakeUp = channel === undefined ? undefined : { channel, queues: [], othersNotify: false };
@@ -36,7 +37,7 @@ export async function redriveFlow(
     }
   }
   // Also without one: a job that was put back by itself may have opened its batch again.
-  const all = [...members.discarded, ...members.cancelled];
-  await parkWaiters(tx, tables, { flowId, redriven: all, hasBegun });
+  const unbegun = [...members.discarded, ...members.cancelled, ...waited];
+  await parkWaiters(tx, tables, { flowId, unbegun, hasBegun });
   return redriven;
 }

@@ -12,14 +12,15 @@
             or (j.run_at <= statement_timestamp() and not (j.attempt > 0 or exists (
         select from "queue_steps" as s where s.job_id = j.id and s.queue = j.queue
       )))
-          ) as parks
+          ) as parks,
+        j.worker_id is not null and j.blockers > 0 as held
       from waits as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
       order by j.id for no key update of j
     )
     update "queue_jobs" as j
-    set blockers = i.open::int4, cancel_reason = null,
-      run_at = case when i.anew then 'infinity' else j.run_at end
-    from live as i where j.queue = i.queue and j.id = i.id and i.parks
+    set blockers = i.open::int4, cancel_reason = case when i.held then j.cancel_reason end,
+      run_at = case when i.anew and i.parks then 'infinity' else j.run_at end
+    from live as i where j.queue = i.queue and j.id = i.id and (i.parks or i.held)
     returning j.id
 -- $1 = 42
 -- $2 = "A job that it waited for was discarded or cancelled"

@@ -571,7 +571,7 @@ export function allStatements(
     spareMembersQuery: spareMembersQuery(workflows, { queue: text, ids: [id] }),
     parkWaitersQuery: parkWaitersQuery(workflows, {
       flowId: id,
-      redriven: [id],
+      unbegun: [id],
       hasBegun: hasBegun(workflows),
     }),
     reopenBatchesQuery: reopenBatchesQuery(workflows, id),
