@@ -73,8 +73,12 @@ describe('members that are to end', () => {
   });
 });
 
-describe('a job that is to end, and whose claim the database refuses', () => {
+describe('a job that is to end, and that no claim will take', () => {
   const error = { attempt: 1, name: 'ClaimRefusedError', message: 'no' };
+  const ended = async () =>
+    (
+      await database.client`select job_id::int as id from queue_results where state = 'cancelled' order by id`
+    ).map(({ id }) => id);
 
   test('ends although it is set aside, as a member and behind a failure', async () => {
     const { client, db } = database;
@@ -83,11 +87,15 @@ describe('a job that is to end, and whose claim the database refuses', () => {
     await client`update queue_waits set policy = 'cancel'`;
     for (const id of [1, 9]) expect(await setAsideJob(db, all, { queue: 'q', id, error })).toBe(true);
     expect(await endUnclaimedJobs(db, all, [1], [1])).toEqual({ batchIds: new Set([1]), refusals: [] });
-    const ended = await client`select job_id::int as id, state from queue_results order by job_id`;
-    expect([...ended]).toEqual([
-      { id: 1, state: 'cancelled' },
-      { id: 9, state: 'cancelled' },
-    ]);
+    expect(await ended()).toEqual([1, 9]);
+  });
+
+  test('ends although its worker has died as it had just put it back, for an hour', async () => {
+    const { client, db } = database;
+    await client`update queue_jobs set cancel_reason = 'no longer wanted' where id = 1`;
+    await client`update queue_jobs set run_at = now() + interval '1 hour' where id in (1, 2)`;
+    await endUnclaimedJobs(db, all, [1], [1]);
+    expect(await ended()).toEqual([1]);
   });
 });
 

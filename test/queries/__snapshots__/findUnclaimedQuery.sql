@@ -3,7 +3,7 @@
         select j.queue, j.id from "queue_jobs" as j
         where j.batch_id = any($1::text::int8[]) and j.worker_id is null and j.cancel_reason is not null and j.id > $2::int8
           and (j.run_at < statement_timestamp() - $3 * interval '1 millisecond'
-            or j.run_at = 'infinity')
+            or j.run_at > statement_timestamp())
         order by j.id limit $4::int4
       )
       union
@@ -13,7 +13,7 @@
         where i.batch_id = any($5::text::int8[]) and i.policy = 'cancel'
           and j.worker_id is null and j.cancel_reason is not null and j.id > $6::int8
           and (j.run_at < statement_timestamp() - $7 * interval '1 millisecond'
-            or j.run_at = 'infinity')
+            or j.run_at > statement_timestamp())
         order by j.id limit $8::int4
       )
     ) as u order by u.id limit $9::int4

@@ -11,7 +11,8 @@ const PATIENCE_MS = 10_000;
 /**
  * The next {@link CHUNK} jobs that were asked to end with these batches, and that no claim has taken since,
  * with ids above `after`, by their queues: their queue is paused, their group stands still, or no worker has
- * a handler for their kind. One that waits without an end was set aside: the database refuses its claim.
+ * a handler for their kind. One that is not due was set aside, since the database refuses its claim, or was
+ * put back by a worker that has died before it could end it.
  *
  * **Under concurrency.** A plain read: `endUnclaimed` looks again, under locks.
  *
@@ -37,7 +38,7 @@ export function findUnclaimedQuery(
 ): SQL {
   const isUnclaimed = sql`j.worker_id is null and j.cancel_reason is not null and j.id > ${after}::int8
           and (j.run_at < statement_timestamp() - ${PATIENCE_MS} * interval '1 millisecond'
-            or j.run_at = 'infinity')`;
+            or j.run_at > statement_timestamp())`;
   return sql`
     select u.queue, u.id from (
       (
