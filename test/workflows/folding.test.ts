@@ -335,3 +335,21 @@ test('a job whose row has refused the change, and is locked when that is tried a
   });
   await until(async () => (await jobRow(client, 9))?.blockers === 0);
 });
+
+test('batches behind more tallies of a locked one than a look takes are folded', async () => {
+  const { client, db } = database;
+  await client`insert into queue_batches (id, total, pending) overriding system value values (2, 1, 1)`;
+  await client`update queue_batches set total = 20000, pending = 20000 where id = 1`;
+  await client`insert into queue_tallies (batch_id, ended) select 1, 1 from generate_series(1, 10000)`;
+  await client`insert into queue_tallies (batch_id, ended) values (2, 1)`;
+  const pendingOf = async () =>
+    (await client`select pending::int from queue_batches order by id`).map((row) => row.pending);
+  await client.begin(async (tx) => {
+    await tx`select from queue_batches where id = 1 for update`;
+    // As at the end of a drain, and by the looks of a worker.
+    await folds(db).moveOn();
+    expect(await pendingOf()).toEqual([20_000, 0]);
+    await client`insert into queue_tallies (batch_id, ended) values (2, -1)`;
+    await until(async () => (await pendingOf())[1] === 1);
+  });
+});

@@ -1,7 +1,7 @@
     with found as materialized (
-      select distinct t.batch_id from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join (
+      select t.batch_id, count(*) as seen from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join (
         select batch_id from "queue_tallies" limit $4::int4
-      ) as t
+      ) as t group by t.batch_id
     ),
     locked as materialized (
       select b.id, b.ended_at is null as open from "queue_batches" as b
@@ -70,6 +70,7 @@
         select json_agg(b.id) from "queue_batches" as b
         where b.id = any(array(select batch_id from found)) and b.id not in (select id from locked)
       )::text as busy,
+      (select sum(seen) from found)::float8 as seen,
       json_agg(w.queue)::text as woken
     from (select distinct queue from woken where due) as w
 -- $1 = 1

@@ -551,7 +551,7 @@ export function allStatements(
     findAnyPlaceQuery: findAnyPlaceQuery(workflows.queueBatches, workflows.queueBatches.id),
     'findAnyPlaceQuery, of steps': findAnyPlaceQuery(workflows.queueSteps, workflows.queueSteps.jobId),
     findOpenBatchesQuery: findOpenBatchesQuery(workflows, id, 1_000),
-    findTalliedQuery: findTalliedQuery(workflows),
+    findTalliedQuery: findTalliedQuery(workflows, [id]),
     findWaitedQuery: findWaitedQuery(workflows, { id, queue: text }),
     foldTalliesQuery: foldTalliesQuery(workflows, { ids: [id], channel, locks: 'briefly' }),
     'foldTalliesQuery, of any batch': foldTalliesQuery(workflows, { channel: undefined, locks: 'wait' }),

@@ -32,6 +32,8 @@ export interface Folded {
   readonly unwanted: readonly number[];
   /** Batches that another fold has locked: it may not have seen all tallies. */
   readonly busy: readonly number[];
+  /** Whether a fold of any batches has not seen all tallies: there may be other batches. */
+  readonly isCut: boolean;
 }
 
 /** Why a job of a flow ends without having run. */
@@ -59,6 +61,7 @@ export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fol
     woken: JSON.parse(String(row?.woken ?? '[]')),
     unwanted: JSON.parse(String(row?.unwanted ?? '[]')),
     busy: JSON.parse(String(row?.busy ?? '[]')),
+    isCut: Number(row?.seen ?? 0) >= MOST,
   };
 }
 
@@ -72,9 +75,9 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
   const { queueJobs, queueBatches, queueWaits, queueTallies } = tables;
   const found =
     ids === undefined
-      ? sql`select distinct t.batch_id from ${planAnew()} cross join (
+      ? sql`select t.batch_id, count(*) as seen from ${planAnew()} cross join (
         select batch_id from ${queueTallies} limit ${MOST}::int4
-      ) as t`
+      ) as t group by t.batch_id`
       : sql`select t.batch_id from ${planAnew()}
       cross join unnest(${arrayText(ids)}::text::int8[]) as t(batch_id)`;
   return sql`
@@ -149,7 +152,12 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
       (
         select json_agg(b.id) from ${queueBatches} as b
         where b.id = any(array(select batch_id from found)) and b.id not in (select id from locked)
-      )::text as busy,
+      )::text as busy,${
+        ids === undefined
+          ? sql`
+      (select sum(seen) from found)::float8 as seen,`
+          : sql``
+      }
       json_agg(w.queue)::text as woken${
         channel === undefined
           ? sql``

@@ -106,7 +106,7 @@ export class Folding implements BackgroundPart {
   async #foldAll(): Promise<boolean> {
     const { db, tables, channel, events } = this.#options;
     try {
-      return await foldAll(db, tables, channel, { locks: 'briefly' }, (error) =>
+      return await foldAll(db, tables, channel, 'briefly', (error) =>
         events.emit('error', { error, during: COUNTING }),
       );
     } catch (error) {
@@ -123,22 +123,23 @@ export class Folding implements BackgroundPart {
     this.#ids = new Set();
     if (isLook) await this.#wakeRefused();
     // A look takes its own as well, so that it comes also where some end all the time.
-    const ids = isLook ? await this.#lookFor() : noted;
+    const ids = isLook ? await this.#lookFor(noted) : noted;
     if (ids?.length !== 0) await this.#fold(ids);
     const [locked] = this.#locked.due(nowMs);
     if (locked !== undefined) await this.#fold([locked]);
     if (isLook) this.#ask([...this.#unwanted.keys()]);
   }
 
-  /** What a look folds: all, or all but what is to be folded alone. */
-  async #lookFor(): Promise<readonly number[] | undefined> {
-    if (this.#locked.size === 0) return undefined;
+  /** What a look folds: all, or what was noted and others, but for those that rest. */
+  async #lookFor(noted: readonly number[]): Promise<readonly number[] | undefined> {
+    const resting = [...this.#busy.ids, ...this.#locked.ids];
+    if (resting.length === 0) return undefined;
     const { db, tables, events } = this.#options;
     try {
-      return (await findTallied(db, tables)).filter((id) => !this.#locked.has(id));
+      return [...new Set([...noted, ...(await findTallied(db, tables, resting))])];
     } catch (error) {
       events.emit('error', { error, during: COUNTING });
-      return [];
+      return noted;
     }
   }
 

@@ -9,7 +9,7 @@ import { findMembers } from '../queries/find-members.ts';
 import { findTallied } from '../queries/find-tallied.ts';
 import { findUnclaimed } from '../queries/find-unclaimed.ts';
 import { findUnwoken } from '../queries/find-unwoken.ts';
-import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
+import { type Fold, type Folded, foldTallies } from '../queries/fold-tallies.ts';
 import { withBriefLocks } from '../queries/set-lock-timeout.ts';
 import { wakeWaiters } from '../queries/wake-waiters.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
@@ -24,17 +24,33 @@ export async function foldAll(
   db: Runner,
   tables: TablesOfBatches,
   channel: string | undefined,
-  fold: Pick<Fold, 'ids' | 'locks'>,
+  locks: Fold['locks'],
   onRefused: (error: unknown) => void,
 ): Promise<boolean> {
   let moved = false;
+  const busy = new Set<number>();
   for (;;) {
-    const folded = await foldTallies(db, tables, { ...fold, channel });
-    const { queues, refusals } = await askAllMembers(db, tables, folded.unwanted, channel);
-    for (const error of refusals) onRefused(error);
-    moved ||= folded.woken.length > 0 || queues.size > 0;
-    if (folded.tallies === 0) return moved;
+    const ids = busy.size === 0 ? undefined : await findTallied(db, tables, [...busy]);
+    const folded = await foldSome(db, tables, { ids, channel, locks }, onRefused);
+    moved ||= folded.moved;
+    // Behind their tallies there may be those of others.
+    const isHidden = folded.busy.length > 0 && (folded.isCut || ids !== undefined);
+    if (isHidden) for (const id of folded.busy) busy.add(id);
+    if (folded.tallies === 0 && !isHidden) return moved;
   }
+}
+
+/** Folds once, and asks for the end of the members that are to end. */
+async function foldSome(
+  db: Runner,
+  tables: TablesOfBatches,
+  fold: Fold,
+  onRefused: (error: unknown) => void,
+): Promise<Pick<Folded, 'tallies' | 'busy' | 'isCut'> & { readonly moved: boolean }> {
+  const { tallies, woken, unwanted, busy, isCut } = await foldTallies(db, tables, fold);
+  const { queues, refusals } = await askAllMembers(db, tables, unwanted, fold.channel);
+  for (const error of refusals) onRefused(error);
+  return { tallies, busy, isCut, moved: woken.length > 0 || queues.size > 0 };
 }
 
 /**
@@ -56,10 +72,12 @@ export async function foldAllIn(
         if (isAboutTheServer(error)) throw error;
         return false;
       };
-      const fold = (ids?: readonly number[]) =>
-        foldAll(each, tables, channel, { ids, locks: 'wait' }, leave).catch(leave);
-      let moved = await fold();
-      for (const id of await findTallied(each, tables)) moved = (await fold([id])) || moved;
+      let moved = await foldAll(each, tables, channel, 'wait', leave).catch(leave);
+      for (const id of await findTallied(each, tables)) {
+        const fold = { ids: [id], channel, locks: 'wait' } as const;
+        const folded = await foldSome(each, tables, fold, leave).catch((error) => void leave(error));
+        moved ||= folded?.moved === true;
+      }
       return moved;
     }),
   );
