@@ -62,6 +62,8 @@ export async function foldAllIn(
   tables: TablesOfBatches,
   channel: string | undefined,
 ): Promise<boolean> {
+  // As a rule there is nothing, which one statement says.
+  if ((await findTallied(tx, tables)).length === 0) return false;
   return await transact(tx, (savepoint) =>
     withBriefLocks(savepoint, tables, async () => {
       // One that fails takes nothing else with it.
