@@ -458,14 +458,17 @@ export class WorkflowModel {
         batch.ended = false;
       }
     }
-    // What was to end because the flow was cancelled goes on.
+    // What was to end because the flow was cancelled goes on, or waits as before.
+    const unbegun = new Set(failed.map(({ id }) => id));
     this.tallies = this.tallies.map((tally) =>
       batches.some(({ id }) => id === tally.batch) ? { ...tally, unwanted: false } : tally,
     );
     for (const job of this.live) {
       if (!batches.some(({ id }) => id === job.batch) || !this.cancelledWith.delete(job.id)) continue;
       job.unwanted = false;
-      if (job.workerId === null) job.blockers = null;
+      if (job.workerId !== null) continue;
+      if (Number(job.blockers) > 0) unbegun.add(job.id);
+      job.blockers = null;
     }
     // Their children wake them no more until they ask again.
     for (const { batch, job, policy } of this.waits) {
@@ -478,11 +481,12 @@ export class WorkflowModel {
         ({ id, ended }) =>
           !ended && this.waits.some((wait) => wait.batch === id && wait.job === job.id && isFlow(wait)),
       ).length;
+      const isBefore = job.blockers !== null && job.blockers > 0;
+      // Claimed although it waits: it is about to be put back.
+      if (open > 0 && job.workerId !== null && isBefore) job.blockers = open;
       if (open === 0 || job.workerId !== null) continue;
       // Begun, and waits for something else, or is about to go on.
-      const isRedriven = failed.some(({ id }) => id === job.id);
-      const isBefore = job.blockers !== null && job.blockers > 0;
-      if (!isRedriven && !isBefore && (this.hasBegun(job) || job.run !== 'due')) continue;
+      if (!unbegun.has(job.id) && !isBefore && (this.hasBegun(job) || job.run !== 'due')) continue;
       // Where it was told before how many to wait for, its time stays.
       const isDoomed = job.unwanted && this.failedBefore.has(job.id);
       if (job.unwanted && !isDoomed) continue;
