@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { NO_GROUP } from '../job/group.ts';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { contextOf, groupsIn, groupsInAny } from './statement-context.ts';
+import { contextOf, declaresGroups, groupsInAny } from './statement-context.ts';
 import type { StatementExtension } from './statement-extension.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { StatementExtension } from './statement-extension.ts';
  */
 export function inGroup(tables: QueueTables, job: NewJob): NewJob {
   const { group, cost, queue, kind } = job;
-  if (groupsIn(tables, queue) !== undefined) return group === undefined ? { ...job, group: NO_GROUP } : job;
+  if (declaresGroups(tables, queue)) return group === undefined ? { ...job, group: NO_GROUP } : job;
   if (group !== undefined) throw notGrouped(`enqueue('${kind}')`, 'group', queue);
   if (cost !== undefined && !hasCosts(tables, queue)) throw notGrouped(`enqueue('${kind}')`, 'cost', queue);
   return job;
@@ -50,9 +50,9 @@ export function groupColumns(given: boolean): SQL {
   return given ? sql`, group_key, weight` : sql``;
 }
 
-/** Whether the queue in this expression is one of those with groups. */
+/** Whether the queue in this expression is one of those that are known to have groups. */
 export function isGroupedQueue({ groupedQueues }: StatementExtension, queue: SQL): SQL {
-  return sql`${JSON.stringify([...groupedQueues])}::text::jsonb @> to_jsonb(${queue})`;
+  return sql`${JSON.stringify([...(groupedQueues ?? [])])}::text::jsonb @> to_jsonb(${queue})`;
 }
 
 /** Whether the jobs of a queue may have costs. */

@@ -42,16 +42,21 @@ export function isIdentified(tables: QueueTables): boolean {
   return contextOf(tables).server?.identified ?? true;
 }
 
-/** What is added to the statements of a queue whose jobs are in groups; `undefined` for another queue. */
+/** What is added to the statements of a queue whose jobs may be in groups; `undefined` for another queue. */
 export function groupsIn(tables: QueueTables, queue: string): StatementExtension | undefined {
   const { extension } = contextOf(tables);
-  return extension?.groupedQueues.has(queue) ? extension : undefined;
+  return extension?.groupedQueues?.has(queue) === false ? undefined : extension;
 }
 
-/** The same for a statement about any queue: `undefined` where the jobs of none are in groups. */
+/** Whether each new job of a queue is in a group. */
+export function declaresGroups(tables: QueueTables, queue: string): boolean {
+  return contextOf(tables).extension?.groupedQueues?.has(queue) === true;
+}
+
+/** As {@link groupsIn}, for a statement about any queue: `undefined` where no jobs can be in groups. */
 export function groupsInAny(tables: QueueTables): StatementExtension | undefined {
   const { extension } = contextOf(tables);
-  return extension !== undefined && extension.groupedQueues.size > 0 ? extension : undefined;
+  return extension?.groupedQueues?.size === 0 ? undefined : extension;
 }
 
 /** What is added where jobs may be members of batches; `undefined` where none can be. */

@@ -16,8 +16,11 @@ export interface StatementExtension {
   readonly tables: Readonly<Record<string, PgTable>>;
   /** The entry that exports them. */
   readonly entry: string;
-  /** The queues whose jobs are in groups: each of their jobs has a `group_key`. */
-  readonly groupedQueues: ReadonlySet<string>;
+  /**
+   * The queues whose jobs are in groups: each of their jobs has a `group_key`. `undefined`: this process does
+   * not know them, and the `group_key` of a job says whether its queue is one.
+   */
+  readonly groupedQueues: ReadonlySet<string> | undefined;
   /** The queues whose jobs may have costs. */
   readonly queuesWithCosts: ReadonlySet<string>;
   /** What to say where the database refuses what it adds; `undefined`: the error has another cause. */

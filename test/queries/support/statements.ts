@@ -332,6 +332,10 @@ export function allStatements(
       withGrouping({ ...tables, ...limitTables }, limitTables, new Map([[text, { groups: { serial } }]])),
       contextOf(tables),
     );
+  const ofUndeclaredGroups = inContext(
+    withGrouping({ ...tables, ...limitTables }, limitTables, undefined),
+    contextOf(tables),
+  );
   const ofCause = {
     scope: everything,
     ...{ queue: text, kind: text, name: text, cause: text },
@@ -1223,6 +1227,7 @@ export function allStatements(
     }),
     'redriveJobsQuery, of groups': redriveJobsQuery(grouped(), {}),
     'redriveJobsQuery, of groups, filtered': redriveJobsQuery(grouped(), { queue: text }),
+    'redriveJobsQuery, of undeclared groups': redriveJobsQuery(ofUndeclaredGroups, { id, queue: text }),
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     runJobNowQuery: runJobNowQuery(tables, { id, queue: text }),
     'runJobNowQuery, several': runJobNowQuery(tables, { ids: [id, id + 1], queue: text }),

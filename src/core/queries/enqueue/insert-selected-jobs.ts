@@ -5,7 +5,7 @@ import type { OwnColumn } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { groupColumns, notedGroups } from '../../sql/grouped-jobs.ts';
 import { ownNames } from '../../sql/own-values.ts';
-import { groupsIn } from '../../sql/statement-context.ts';
+import { declaresGroups } from '../../sql/statement-context.ts';
 import { notified, type WakeUp, wakePayload } from '../../sql/wake-up.ts';
 
 /** The columns of the jobs, as expressions over the user's own select. */
@@ -61,7 +61,7 @@ export async function insertSelectedJobs(
 export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs, wakeUp?: WakeUp): SQL {
   const { queueJobs } = tables;
   const own = jobs.own ?? [];
-  const grouped = groupsIn(tables, jobs.queue) !== undefined;
+  const grouped = declaresGroups(tables, jobs.queue);
   const withCosts = grouped || jobs.cost !== undefined;
   const names = sql`${groupColumns(withCosts)}${ownNames(own.map(({ column }) => column))}`;
   const group = grouped ? sql`coalesce(${jobs.group ?? sql`null`}, ${NO_GROUP}::text)` : sql`null::text`;

@@ -23,7 +23,7 @@ import type { OwnColumn } from '../../schema/own-columns.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { hasCosts, notGrouped } from '../../sql/grouped-jobs.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../../sql/own-values.ts';
-import { groupsIn } from '../../sql/statement-context.ts';
+import { declaresGroups } from '../../sql/statement-context.ts';
 import type { WakeUp } from '../../sql/wake-up.ts';
 import { type Around, goAround, type JobToEnqueue } from './around.ts';
 import { type EnqueueSettings, NAME } from './enqueue-around.ts';
@@ -161,7 +161,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
 
 /** @throws TypeError when the jobs have groups, and their queue has none, or costs, and it has no rates */
 function checkGrouping(tables: QueueTables, { queue, kind, group, cost }: SelectedJobs): void {
-  const isGrouped = groupsIn(tables, queue) !== undefined;
+  const isGrouped = declaresGroups(tables, queue);
   if (group !== undefined && !isGrouped) throw notGrouped(`enqueueFrom('${kind}')`, 'group', queue);
   if (cost !== undefined && !hasCosts(tables, queue))
     throw notGrouped(`enqueueFrom('${kind}')`, 'cost', queue);

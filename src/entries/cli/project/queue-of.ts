@@ -1,17 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
-import {
-  createQueue,
-  type Database,
-  type LimitTables,
-  limitsIn,
-  type MakeLimits,
-  type Queue,
-  schedulesIn,
-  workflowsIn,
-} from '../../../index.ts';
-import { strangersAmong } from '../../../internal.ts';
+import { createQueue, type Database, type Queue, schedulesIn, workflowsIn } from '../../../index.ts';
+import { strangersAmong, undeclaredLimitsIn } from '../../../internal.ts';
 import type { FoundTables } from './exported-tables.ts';
+import { mayHaveGroups } from './may-have-groups.ts';
 
 /**
  * A queue over the tables of an app whose own queue is not known: with schedules, limits, keys, metrics and
@@ -26,24 +18,16 @@ export async function queueOf(db: Database, tables: FoundTables): Promise<Queue>
   const { queueSchedules, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes, queueKeys } = tables;
   const { queueMetrics, queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
   const ofWorkflows = { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies };
-  const limits = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
+  const ofLimits = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
+  const limits = has(ofLimits) && undeclaredLimitsIn(ofLimits, await mayHaveGroups(db, tables));
   return createQueue({
     tables: { queueJobs, queueResults, queueWorkers, queuePauses },
     ...(has({ queueSchedules }) && { schedules: schedulesIn(queueSchedules) }),
-    ...(has(limits) && { limits: undeclaredLimits(limits) }),
+    ...(limits !== false && { limits }),
     ...(has({ queueKeys }) && { keys: queueKeys }),
     ...(has({ queueMetrics }) && { metrics: queueMetrics }),
     ...(has(ofWorkflows) && { workflows: workflowsIn(ofWorkflows) }),
   }) as unknown as Queue; // What it has is found out at run time.
-}
-
-/**
- * As `limitsIn`, where the limits that the app declares are not known: any queue may have limits, and groups.
- * As if none had any, `queue.check` would say of live jobs that their groups are to be taken off.
- */
-function undeclaredLimits(tables: LimitTables): MakeLimits {
-  const make = limitsIn(tables, {});
-  return (queue) => Object.assign(make(queue), { has: () => true, isGrouped: () => true });
 }
 
 async function presentTables(db: Database, tables: readonly PgTable[]): Promise<Set<PgTable>> {

@@ -27,18 +27,20 @@ class GroupStatements implements StatementExtension {
   readonly tables: LimitTables;
   readonly entry = CONTROL_ENTRY;
   readonly refusal = refusedOnCitus;
-  readonly groupedQueues: ReadonlySet<string>;
+  readonly groupedQueues: ReadonlySet<string> | undefined;
   readonly queuesWithCosts: ReadonlySet<string>;
   readonly endedColumns = sql`, j.group_key as ended_group, j.run_at as ended_run_at`;
   readonly #declared: ReadonlyMap<string, DeclaredQueueLimits>;
 
-  constructor(tables: LimitTables, declared: ReadonlyMap<string, DeclaredQueueLimits>) {
+  /** @param declared `undefined`: not known to this process */
+  constructor(tables: LimitTables, declared: ReadonlyMap<string, DeclaredQueueLimits> | undefined) {
+    const known = declared ?? new Map<string, DeclaredQueueLimits>();
     const queuesThat = (has: (limits: DeclaredQueueLimits) => boolean) =>
-      new Set([...declared].filter(([, limits]) => has(limits)).map(([queue]) => queue));
+      new Set([...known].filter(([, limits]) => has(limits)).map(([queue]) => queue));
     this.tables = tables;
-    this.groupedQueues = queuesThat(isGrouped);
+    this.groupedQueues = declared && queuesThat(isGrouped);
     this.queuesWithCosts = queuesThat((limits) => isGrouped(limits) || isRated(limits));
-    this.#declared = declared;
+    this.#declared = known;
   }
 
   /** Notes of each group among the rows at which times claims should look at it; not of jobs that wait. */
@@ -158,7 +160,7 @@ class GroupStatements implements StatementExtension {
 export function withGrouping<TTables extends QueueTables>(
   tables: TTables,
   limitTables: LimitTables,
-  declared: ReadonlyMap<string, DeclaredQueueLimits>,
+  declared: ReadonlyMap<string, DeclaredQueueLimits> | undefined,
 ): TTables {
   return inContext(tables, { extension: new GroupStatements(limitTables, declared) });
 }
