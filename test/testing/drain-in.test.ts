@@ -34,6 +34,7 @@ const queue = createQueue({
 const work = defineJob('work', { payload: unvalidated<string>(), backoff: fixedBackoff(3_600_000) });
 // Its retry is never due within a drain, as one with the default backoff may be, whose wait is drawn.
 const parent = defineJob('parent', { payload: unvalidated<string>(), backoff: fixedBackoff(3_600_000) });
+const HOUR_MS = 3_600_000;
 
 /** Handlers that note what they do. */
 function noting(then: (payload: string, attempt: number) => unknown = () => undefined) {
@@ -251,6 +252,38 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       expect(done).toHaveLength(3);
     }),
   );
+
+  // In hours from the beginning; the handler sets the schedule after ten and a half.
+  test.each([
+    { as: 'new', before: undefined, ticks: [11.5, 12.5, 13.5] },
+    { as: 'in place of another', before: 24, ticks: [11, 12, 13] },
+    { as: 'as it was', before: 1, ticks: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13] },
+  ])('fires no tick from before a handler has set its schedule, $as', async ({ before, ticks }) => {
+    await inTransaction(database.db, async (tx: Tx) => {
+      const everyHours = (hours: number) =>
+        defineSchedule('of hours', {
+          job: work,
+          payload: 'tick',
+          every: hours * HOUR_MS,
+          catchUp: 'all',
+        });
+      const beginMs = Date.now();
+      if (before !== undefined) await queue.schedules.set(tx, everyHours(before));
+      await queue.enqueue(tx, parent, 'sets', { delayMs: 10.5 * HOUR_MS });
+      const setting = handle(parent, async ({ db }: HandlerContext<typeof parent, Tx>) => {
+        await queue.schedules.set(db, everyHours(1));
+      });
+      const handlers = [setting, handle(work, () => {})];
+      const { ran } = await drainIn(tx, { queue, handlers, until: { hours: 13.75 } });
+      const fired = ran
+        .filter(({ job }) => job.kind === work.kind)
+        .map(({ job }) => Date.parse(String(job.metadata.tick)) - beginMs);
+      expect(fired.map((ms) => Math.round((ms / HOUR_MS) * 10) / 10)).toEqual(ticks);
+      // The next one is as far as that.
+      const later = await drainIn(tx, { queue, handlers, until: { hours: 1 } });
+      expect(later.ran).toHaveLength(1);
+    });
+  });
 
   test(
     'gives a batch handler one job at a time',

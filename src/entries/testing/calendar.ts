@@ -18,6 +18,8 @@ import { writtenHere } from './written-here.ts';
 export class Calendar {
   #passedMs = 0;
   #next: DueSchedule | undefined;
+  /** The database's time at the last look, as it writes times. */
+  #lookedAt = 'infinity';
 
   private constructor(
     private readonly db: Executor,
@@ -50,6 +52,7 @@ export class Calendar {
   async nextInMs(horizonMs: number): Promise<number> {
     const schedules = schedulesOf(this.queue);
     if (schedules === undefined) return Number.POSITIVE_INFINITY;
+    await this.#takeIn(schedules.tables);
     const [next] = await findDueSchedules(this.db, schedules.tables, {
       declared: [],
       kinds: this.kinds,
@@ -59,6 +62,29 @@ export class Calendar {
     });
     this.#next = next;
     return next === undefined ? Number.POSITIVE_INFINITY : Math.max(next.dueInMs - this.#passedMs, 0);
+  }
+
+  /**
+   * What a handler has set since the last look begins at the time of the calendar, not at the database's. It
+   * is known by its next tick, which is the moment of the set until it has been looked at.
+   */
+  async #takeIn(tables: Schedules['tables']): Promise<void> {
+    const passed = sql`${this.#passedMs}::float8 * interval '1 millisecond'`;
+    const [row] = await queryScheduleRows(
+      this.db,
+      tables,
+      sql`
+        with taken_in as (
+          update ${tables.queueSchedules} as s
+          set next_at = s.next_at + ${passed}, passed_at = greatest(s.passed_at, s.next_at + ${passed}),
+            created_at = s.created_at
+              + case when s.created_at = s.next_at then ${passed} else '0'::interval end
+          where s.next_at >= ${this.#lookedAt}::text::timestamptz and s.next_at <= s.passed_at
+            and s.next_at <= statement_timestamp() and ${writtenHere('s')}
+        )
+        select statement_timestamp()::text as now`,
+    );
+    this.#lookedAt = String(row?.now);
   }
 
   pass(ms: number): void {
