@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { beforeAll, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { useCli } from '../cli/support/build-cli.ts';
 import { runCli, startCli } from '../cli/support/run-cli.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { useRedis, WITHOUT_REDIS } from './redis.ts';
 import { fill, pgBoss } from './systems.ts';
 
 const database = useTestDatabase();
+const redis = useRedis();
 const cli = useCli();
+const require = createRequire(new URL('../../bench/package.json', import.meta.url));
 let cwd: string;
 
 const run = (...args: string[]) =>
@@ -22,6 +28,8 @@ beforeAll(async () => {
       const db = drizzle(process.env.DATABASE_URL!);
       const sendMail = defineJob('send-mail', { payload: unvalidated<object>() });
       export default defineConfig({ db, queue: createQueue(), jobs: [sendMail] });`,
+    'node_modules/bullmq/package.json': '{ "main": "bullmq.cjs" }',
+    'node_modules/bullmq/bullmq.cjs': `module.exports = require(${JSON.stringify(require.resolve('bullmq'))})`,
   });
 });
 
@@ -111,6 +119,41 @@ test.each(['interrupted', 'failed'] as const)('says what was done before it was 
       stderr: 'Failed. Before that: 2 imported.\ndrizzle-queue: no third one\n',
     });
   }
+});
+
+/** The address of a server that takes connections, and says nothing. */
+async function silent(): Promise<string> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return `redis://127.0.0.1:${typeof address === 'object' ? address?.port : address}`;
+}
+
+test.each([
+  ['refuses connections', () => 'redis://127.0.0.1:1', /ECONNREFUSED/],
+  ['is silent', silent, /no connection/],
+  ['does not exist', () => 'redis://nowhere.invalid', /ENOTFOUND|EAI_AGAIN/],
+])('ends with 1 where Redis %s', async (_, url, why) => {
+  const began = performance.now();
+  for (const last of ['--dry-run', '--yes']) {
+    const ended = await run('bullmq', '--queue', 'mail', '--redis', await url(), last);
+    expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(why) });
+    expect(ended.stderr).toMatch(/^drizzle-queue: importJobs: .*\n$/);
+  }
+  expect(performance.now() - began).toBeLessThan(60_000);
+});
+
+test.skipIf(WITHOUT_REDIS !== undefined)('moves the jobs of BullMQ on Redis', async () => {
+  const { Queue } = require('bullmq');
+  const name = `q${randomBytes(4).toString('hex')}`;
+  const queue = new Queue(name, { connection: { url: redis.url } });
+  await queue.add('send-mail', { n: 1 });
+  await queue.close();
+  const { stdout, ...ended } = await run('bullmq', '--queue', name, '--redis', redis.url, '--yes');
+  expect(ended).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toContain('1 imported, 0 left');
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { BullmqQueue, from, ImportSource, JobTableColumns } from '../import/index.ts';
 import { Failure, misused } from './failure.ts';
+import { pauseFor } from './interruption.ts';
 import { importFrom } from './project/load-module.ts';
 
 /** What `import` may import from. */
@@ -54,6 +55,16 @@ export async function openSource(
   return await openRedis(sources, queue, redis);
 }
 
+/** Longer than a script takes that lists or walks millions of jobs. */
+const COMMAND_MS = 60_000;
+const CLOSE_MS = 3_000;
+const NEVER: AbortSignal = new AbortController().signal;
+
+interface RedisQueue extends BullmqQueue {
+  on(event: 'error', listener: () => void): unknown;
+  close(): Promise<void>;
+}
+
 function open(source: ImportSource): OpenSource {
   return { source, close: async () => undefined };
 }
@@ -66,11 +77,14 @@ async function openRedis(sources: typeof from, name: string, url: string): Promi
   if (typeof Queue !== 'function') {
     throw new Failure('import bullmq with --redis needs the package bullmq, which is not installed here');
   }
-  const queue: BullmqQueue & { close(): Promise<void> } = Reflect.construct(Queue, [
+  const queue: RedisQueue = Reflect.construct(Queue, [
     name,
-    { connection: { url } },
+    { connection: { url, commandTimeout: COMMAND_MS } },
   ]);
-  return { source: sources.bullmq({ queue }), close: () => queue.close() };
+  // Without a listener BullMQ prints each error, with its stack. What fails because of one says so.
+  queue.on('error', () => undefined);
+  const close = () => Promise.race([queue.close(), pauseFor(CLOSE_MS, NEVER)]);
+  return { source: sources.bullmq({ queue }), close };
 }
 
 function tableOf(

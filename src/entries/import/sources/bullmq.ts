@@ -1,3 +1,4 @@
+import { QueueError } from '../../../index.ts';
 import { checkObject, shown } from '../../../internal.ts';
 import type { RedisSource } from '../source.ts';
 import { BullmqLists, type RunScript } from './bullmq-lists.ts';
@@ -25,11 +26,44 @@ export function bullmqSource({ queue }: BullmqOptions): RedisSource {
     type: 'redis',
     title: 'BullMQ',
     async open() {
-      await queue.waitUntilReady();
+      await connected(queue);
       const run = await runnerOf(queue);
       return new BullmqLists(queue.name, (type) => queue.toKey(type), run, globalThis.crypto.randomUUID());
     },
   };
+}
+
+const CONNECT_MS = 10_000;
+
+/** BullMQ itself tries for ever, also with a wrong password. @throws QueueError with the last refusal */
+async function connected(queue: BullmqQueue): Promise<void> {
+  let refusal: unknown;
+  const note = (error: unknown) => {
+    refusal = error;
+  };
+  const listen = (method: 'on' | 'off') => {
+    const change: unknown = Reflect.get(queue, method);
+    if (typeof change === 'function') Reflect.apply(change, queue, ['error', note]);
+  };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const passed = new Promise<void>((_, reject) => {
+    timer = setTimeout(() => {
+      const why = refusal instanceof Error ? ` (${refusal.message || refusal.name})` : '';
+      reject(
+        new QueueError(
+          `importJobs: BullMQ's queue '${queue.name}' has no connection to Redis after ` +
+            `${CONNECT_MS / 1_000} s${why}. Check that Redis runs, and its address and password`,
+        ),
+      );
+    }, CONNECT_MS);
+  });
+  listen('on');
+  try {
+    await Promise.race([queue.waitUntilReady(), passed]);
+  } finally {
+    clearTimeout(timer);
+    listen('off');
+  }
 }
 
 /** What BullMQ's clients have in common: its own scripts run by these. */
