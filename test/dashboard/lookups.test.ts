@@ -44,19 +44,20 @@ async function addResults(key: string | null, group: string | null, count: numbe
 }
 
 describe(`of jobs behind ${NEWER} newer ones`, () => {
-  let [due, keyed, running, grouped, replaceable]: number[] = [];
+  let [due, keyed, running, grouped, replaceable, throttled]: number[] = [];
   let ended: number[] = [];
   let endedTogether: number[] = [];
   let retried: number[] = [];
 
   beforeAll(async () => {
     await clearTables(database.client);
-    [due, keyed, running, grouped, replaceable] = await addJobs(database.client, [
+    [due, keyed, running, grouped, replaceable, throttled] = await addJobs(database.client, [
       { kind: 'the-due', queue: 'a', dueInMs: -3_600_000 },
       { kind: 'the-keyed', queue: 'b', uniqueKey: 'order-7' },
       { kind: 'the-running', queue: 'c', workerId: 3, attempt: 1, dueInMs: -7_200_000 },
       { kind: 'the-grouped', queue: 'd', dueInMs: 50_000 },
       { kind: 'the-replaceable', queue: 'd', dueInMs: 55_000 },
+      { kind: 'the-replaceable', queue: 'd', dueInMs: 56_000 },
     ]);
     retried = await addJobs(
       database.client,
@@ -64,6 +65,8 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
     );
     await database.client`update queue_jobs set group_key = 'acme' where id = ${Number(grouped)}`;
     await database.client`update queue_jobs set waiting_key = 'draft-7' where id = ${Number(replaceable)}`;
+    await database.client`
+      update queue_jobs set waiting_key = 'throttle:draft-7' where id = ${Number(throttled)}`;
     endedTogether = await addResults(null, 'initech', 120);
     ended = await addResults('order-6', 'umbrella', 1);
     ended.push(...(await addResults(null, null, NEWER)));
@@ -80,7 +83,7 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
     ['the state running', () => 'state:running', () => [running]],
     ['its worker', () => 'state:running worker:3', () => [running]],
     ['the state due, the longest due first', () => 'state:due', () => [due, keyed]],
-    ['the key by which it waits', () => 'key:draft-7', () => [replaceable]],
+    ['the key by which it waits', () => 'key:draft-7', () => [throttled, replaceable]],
     ['the key that it had', () => 'key:order-6', () => [ended[0]]],
     ['the group that it was in', () => 'group:umbrella', () => [ended[0]]],
     ['what became of it', () => 'state:completed group:umbrella key:order-6', () => [ended[0]]],
@@ -94,8 +97,8 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
   });
 
   test('the next to be due are first, page by page, each once', async () => {
-    const { ids } = await idsOf('state:scheduled', 122);
-    expect(ids.slice(0, 122)).toEqual([grouped, replaceable, ...retried]);
+    const { ids } = await idsOf('state:scheduled', 123);
+    expect(ids.slice(0, 123)).toEqual([grouped, replaceable, throttled, ...retried]);
   });
 
   test('the ended jobs of a group are listed page by page, the newest first, each once', async () => {

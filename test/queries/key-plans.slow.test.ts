@@ -20,7 +20,8 @@ beforeAll(async () => {
   await client.unsafe('analyze queue_jobs; analyze queue_keys');
   await client`
     insert into queue_jobs (queue, kind, payload, max_attempts, run_at, waiting_key)
-    select 'q', 'k', '{"n": 1}', 20, now() + interval '1 day', case when n % 10 = 0 then 'key ' || n end
+    select 'q', 'k', '{"n": 1}', 20, now() + interval '1 day', case n % 10
+      when 0 then 'key ' || n when 5 then 'throttle:key ' || n - 5 end
     from generate_series(1, 1000000) as n`;
   await client`
     insert into queue_keys (queue, kind, key, until)

@@ -383,6 +383,81 @@ describe('throttle', () => {
   });
 });
 
+describe('one key by two rules', () => {
+  const key = 'user-7';
+  const trailing = { throttle: { key, perMs: 3_600_000, trailing: true } } as const;
+  const rules = {
+    debounce: { debounce: { key, delayMs: 3_600_000 } },
+    replace: { replace: { key }, delayMs: 3_600_000 },
+    "unique: 'waiting'": { uniqueKey: key, unique: 'waiting', delayMs: 3_600_000 },
+    uniqueKey: { uniqueKey: key, delayMs: 3_600_000 },
+  } as const;
+  const names = Object.keys(rules) as (keyof typeof rules)[];
+  const enqueue = (options: object, payload: number) =>
+    queue.enqueue(database.db, sync, payload, options as typeof trailing);
+  const payloads = async () => (await liveJobs()).map(({ payload }) => payload);
+
+  describe.each(names)('a trailing throttle and %s have nothing in common', (name) => {
+    const rule = rules[name];
+
+    test('whichever comes first', async () => {
+      for (const [one, two] of [
+        [trailing, rule],
+        [rule, trailing],
+      ] as const) {
+        await clearTables(database.client);
+        await database.client`delete from queue_keys`;
+        const first = await enqueue(one, 1);
+        const second = await enqueue(two, 2);
+        expect([first, second]).toMatchObject([{ outcome: 'enqueued' }, { outcome: 'enqueued' }]);
+        expect(await payloads()).toEqual([1, 2]);
+        // And each still finds its own.
+        expect(await enqueue(one, 3)).toMatchObject({ id: first.id });
+        expect(await enqueue(two, 4)).toMatchObject({ id: second.id });
+      }
+    });
+
+    test('in bulk', async () => {
+      const bulk = async (options: object) =>
+        await queue.enqueueMany(
+          database.db,
+          sync,
+          [1, 2].map((payload) => ({ payload, ...options })) as never,
+        );
+      const ids = [await bulk(trailing), await bulk(rule)].map(([job]) => job?.id);
+      expect(new Set(ids).size).toBe(2);
+      expect(await liveJobs()).toHaveLength(2);
+    });
+  });
+
+  test.each(['throttle', 'unique: { forMs }'])('a trailing throttle and %s share it', async (name) => {
+    const rule =
+      name === 'throttle'
+        ? { throttle: { key, perMs: 60_000 } }
+        : { uniqueKey: key, unique: { forMs: 60_000 } };
+    await enqueue(trailing, 1);
+    expect(await enqueue(rule, 2)).toMatchObject({ id: undefined });
+    expect(await payloads()).toEqual([1]);
+  });
+
+  test('no key of one is the stored form of another', async () => {
+    await enqueue(trailing, 0);
+    const stored = async () =>
+      (
+        await database.client<{ key: string }[]>`
+        select waiting_key as key from queue_jobs where waiting_key is not null order by id`
+      ).map((row) => row.key);
+    // Whatever is stored, an app may have it as a key.
+    for (let turn = 1; turn <= 4; turn++) {
+      const [last = ''] = (await stored()).slice(-1);
+      const answer = await enqueue({ debounce: { key: last, delayMs: 1_000 } }, turn);
+      expect(answer.outcome).toBe('enqueued');
+    }
+    expect(await payloads()).toEqual([0, 1, 2, 3, 4]);
+    expect(new Set(await stored()).size).toBe(5);
+  });
+});
+
 describe('what cannot be', () => {
   const throttle = { key: 'user', perMs: 10_000 };
 

@@ -14,6 +14,24 @@ export type KeyRule = { readonly key: string } & (
   | { readonly type: 'throttle'; readonly perMs: number; readonly trailing: boolean }
 );
 
+/** Before the key of a trailing throttle, which it shares with no job that waits by another rule. */
+export const THROTTLED = 'throttle:';
+const ESCAPED = 'key:';
+
+/** The key of a rule as it is stored: where jobs wait by it, none has the form of a trailing throttle's. */
+export function storedKeyOf({ type, key }: KeyRule): string {
+  return type === 'throttle' || type === 'period' ? key : waitingKeyOf(key);
+}
+
+/** All forms in which the job may have this key that waits by a rule. */
+export function waitingKeysOf(key: string): readonly string[] {
+  return [waitingKeyOf(key), `${THROTTLED}${key}`];
+}
+
+function waitingKeyOf(key: string): string {
+  return key.startsWith(THROTTLED) || key.startsWith(ESCAPED) ? `${ESCAPED}${key}` : key;
+}
+
 const DEBOUNCE = namesOf<Debounce>({ key: true, delayMs: true, maxWaitMs: true });
 const THROTTLE = namesOf<Throttle>({ key: true, perMs: true, trailing: true });
 const REPLACE = namesOf<Replace>({ key: true, runAt: true });

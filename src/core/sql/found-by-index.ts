@@ -1,14 +1,22 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { waitingKeysOf } from '../job/key-rule.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 
 /** That a live job `j` has this unique or waiting key, or that a result `r` had it as its unique one. */
 export function hasKey(key: string, alias: 'j' | 'r'): SQL {
-  return alias === 'r' ? sql`r.unique_key = ${key}` : sql`(j.unique_key = ${key} or j.waiting_key = ${key})`;
+  return alias === 'r' ? sql`r.unique_key = ${key}` : sql`(j.unique_key = ${key} or ${waitsWith(key)})`;
+}
+
+function waitsWith(key: string): SQL {
+  return sql`j.waiting_key in (${sql.join(
+    waitingKeysOf(key).map((stored) => sql`${stored}`),
+    sql`, `,
+  )})`;
 }
 
 /** Live jobs `j` with a key, of every queue and kind, for a `FROM`; the indexes go by both first. */
 export function jobsOfKey(tables: QueueTables, key: string): SQL {
-  const onlyWaiting = sql`j.waiting_key = ${key} and j.unique_key is distinct from ${key}`;
+  const onlyWaiting = sql`${waitsWith(key)} and j.unique_key is distinct from ${key}`;
   return sql`(
           ${byKey(tables, 'unique_key', sql`j.unique_key = ${key}`)}
           union all
@@ -33,7 +41,7 @@ function byKey({ queueJobs }: QueueTables, column: 'unique_key' | 'waiting_key',
             )
             select j.* from pair as p cross join lateral (
               select j.* from ${queueJobs} as j
-              where j.queue = p.queue and j.kind = p.kind and ${fits} limit 1
+              where j.queue = p.queue and j.kind = p.kind and ${fits} limit 2
             ) as j
           )`;
 }

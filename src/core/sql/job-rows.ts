@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { storedKeyOf } from '../job/key-rule.ts';
 import type { NewJob } from '../job/new-job.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import { haveGroupColumns } from './grouped-jobs.ts';
@@ -24,7 +25,11 @@ const METADATA: Setting = { column: 'metadata', type: 'jsonb', of: (job) => job.
 const GROUP: Setting = { column: 'group_key', type: 'text', of: (job) => job.group ?? null };
 const COST: Setting = { column: 'weight', type: 'int2', of: (job) => job.cost ?? 1 };
 
-const RULE_KEY: Setting = { column: 'rule_key', type: 'text', of: (job) => job.rule?.key ?? null };
+const RULE_KEY: Setting = {
+  column: 'rule_key',
+  type: 'text',
+  of: ({ rule }) => (rule === undefined ? null : storedKeyOf(rule)),
+};
 
 const BATCH: Setting = { column: 'batch_id', type: 'int8', of: (job) => job.batch ?? null };
 const BLOCKERS: Setting = { column: 'blockers', type: 'int4', of: (job) => job.blockers ?? null };

@@ -16,11 +16,11 @@
         select j.* from "queue_jobs" as j
         where j.queue in (
         select jsonb_array_elements_text($2::text::jsonb)) and j.id = $3 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $4 and j.kind = $5 and j.queue = $6 and j.group_key = $7 and (j.unique_key = $8 or j.waiting_key = $9) and j.worker_id = $10 and j.created_at >= $11::timestamptz and j.created_at < $12::timestamptz and (j.payload @> $13::text::jsonb or j.payload @> $14::text::jsonb) and j.id < $15
-        order by j.id desc limit $16
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $4 and j.kind = $5 and j.queue = $6 and j.group_key = $7 and (j.unique_key = $8 or j.waiting_key in ($9, $10)) and j.worker_id = $11 and j.created_at >= $12::timestamptz and j.created_at < $13::timestamptz and (j.payload @> $14::text::jsonb or j.payload @> $15::text::jsonb) and j.id < $16
+        order by j.id desc limit $17
       ) as j)
     ) as line
-    order by id desc limit $17
+    order by id desc limit $18
 -- $1 = 240
 -- $2 = "[\"mail\",\"mail, too\"]"
 -- $3 = 42
@@ -30,11 +30,12 @@
 -- $7 = "mail"
 -- $8 = "mail"
 -- $9 = "mail"
--- $10 = 42
--- $11 = "2024-02-29T12:34:56.789Z"
+-- $10 = "throttle:mail"
+-- $11 = 42
 -- $12 = "2024-02-29T12:34:56.789Z"
--- $13 = "{\"text\":\"mail\"}"
--- $14 = "{}"
--- $15 = 42
--- $16 = 50
+-- $13 = "2024-02-29T12:34:56.789Z"
+-- $14 = "{\"text\":\"mail\"}"
+-- $15 = "{}"
+-- $16 = 42
 -- $17 = 50
+-- $18 = 50

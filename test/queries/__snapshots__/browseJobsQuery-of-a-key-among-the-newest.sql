@@ -17,8 +17,8 @@
           select j.* from "queue_jobs" as j where true
           order by j.id desc limit $2
         ) as j
-        where j.group_key = $3 and (j.unique_key = $4 or j.waiting_key = $5)
-        order by j.id desc limit $6
+        where j.group_key = $3 and (j.unique_key = $4 or j.waiting_key in ($5, $6))
+        order by j.id desc limit $7
       ) as j) union all 
       (select r.job_id as id, r.queue, r.kind,
         r.state as state,
@@ -29,28 +29,29 @@
         date_part('epoch', r.claimed_at) * 1000 as claimed_at,
         date_part('epoch', r.finished_at) * 1000 as finished_at,
         case when pg_column_size(r.payload) <= 262144
-          then left(r.payload::text, $7) end as payload,
+          then left(r.payload::text, $8) end as payload,
         r.payload is not null as payload_kept,
         left(r.errors -> -1 ->> 'name', 100) as error_name,
         left(r.errors -> -1 ->> 'message', 300) as error from (
         select r.* from (
           select r.* from "queue_results" as r where true
-          order by r.job_id desc limit $8
+          order by r.job_id desc limit $9
         ) as r
-        where r.group_key = $9 and r.unique_key = $10
-        order by r.job_id desc limit $11
+        where r.group_key = $10 and r.unique_key = $11
+        order by r.job_id desc limit $12
       ) as r)
     ) as line
-    order by id desc limit $12
+    order by id desc limit $13
 -- $1 = 240
 -- $2 = 100
 -- $3 = "mail"
 -- $4 = "mail"
 -- $5 = "mail"
--- $6 = 10
--- $7 = 240
--- $8 = 100
--- $9 = "mail"
+-- $6 = "throttle:mail"
+-- $7 = 10
+-- $8 = 240
+-- $9 = 100
 -- $10 = "mail"
--- $11 = 10
+-- $11 = "mail"
 -- $12 = 10
+-- $13 = 10

@@ -29,7 +29,7 @@
             )
             select j.* from pair as p cross join lateral (
               select j.* from "queue_jobs" as j
-              where j.queue = p.queue and j.kind = p.kind and j.unique_key = $2 limit 1
+              where j.queue = p.queue and j.kind = p.kind and j.unique_key = $2 limit 2
             ) as j
           )
           union all
@@ -48,12 +48,12 @@
             )
             select j.* from pair as p cross join lateral (
               select j.* from "queue_jobs" as j
-              where j.queue = p.queue and j.kind = p.kind and j.waiting_key = $3 and j.unique_key is distinct from $4 limit 1
+              where j.queue = p.queue and j.kind = p.kind and j.waiting_key in ($3, $4) and j.unique_key is distinct from $5 limit 2
             ) as j
           )
         ) as j
-        where (j.unique_key = $5 or j.waiting_key = $6)
-        order by j.id desc limit $7
+        where (j.unique_key = $6 or j.waiting_key in ($7, $8))
+        order by j.id desc limit $9
       ) as j) union all 
       (select r.job_id as id, r.queue, r.kind,
         r.state as state,
@@ -64,32 +64,34 @@
         date_part('epoch', r.claimed_at) * 1000 as claimed_at,
         date_part('epoch', r.finished_at) * 1000 as finished_at,
         case when pg_column_size(r.payload) <= 262144
-          then left(r.payload::text, $8) end as payload,
+          then left(r.payload::text, $10) end as payload,
         r.payload is not null as payload_kept,
         left(r.errors -> -1 ->> 'name', 100) as error_name,
         left(r.errors -> -1 ->> 'message', 300) as error from (
         select r.* from (
           select r.job_id from "queue_results" as r
-          where r.unique_key = $9
-          order by r.job_id desc limit $10
+          where r.unique_key = $11
+          order by r.job_id desc limit $12
         ) as i cross join lateral (
           select r.* from "queue_results" as r where r.job_id = i.job_id limit 1
         ) as r
-        where r.unique_key = $11
-        order by i.job_id desc limit $12
+        where r.unique_key = $13
+        order by i.job_id desc limit $14
       ) as r)
     ) as line
-    order by id desc limit $13
+    order by id desc limit $15
 -- $1 = 240
 -- $2 = "mail"
 -- $3 = "mail"
--- $4 = "mail"
+-- $4 = "throttle:mail"
 -- $5 = "mail"
 -- $6 = "mail"
--- $7 = 10
--- $8 = 240
--- $9 = "mail"
--- $10 = 100
+-- $7 = "mail"
+-- $8 = "throttle:mail"
+-- $9 = 10
+-- $10 = 240
 -- $11 = "mail"
--- $12 = 10
--- $13 = 10
+-- $12 = 100
+-- $13 = "mail"
+-- $14 = 10
+-- $15 = 10

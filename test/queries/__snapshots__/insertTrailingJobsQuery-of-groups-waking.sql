@@ -1,29 +1,30 @@
     with wanted as materialized (
-      select * from (
-      select $1::text as queue, $2::text as kind, r.element as payload,
-        $3::int2 as priority,
-        coalesce(to_timestamp($4::float8 / 1000), statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, $6::int2 as max_attempts,
-        $7::text as unique_key,
-        $8::text::jsonb as metadata, $9::text as group_key, $10::int2 as weight, $11::text as rule_key, r.place from (
+      select i.*, $1::text || i.rule_key as waiting_key
+      from (
+      select $2::text as queue, $3::text as kind, r.element as payload,
+        $4::int2 as priority,
+        coalesce(to_timestamp($5::float8 / 1000), statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, $7::int2 as max_attempts,
+        $8::text as unique_key,
+        $9::text::jsonb as metadata, $10::text as group_key, $11::int2 as weight, $12::text as rule_key, r.place from (
         select r.element, r.place as place
-        from jsonb_array_elements($12::text::jsonb)
+        from jsonb_array_elements($13::text::jsonb)
           with ordinality as r(element, place)) as r) as i
     ),
     slots as (
       insert into "queue_keys" as k (queue, kind, key, until)
       select w.queue, w.kind, w.rule_key,
-        greatest(w.run_at, statement_timestamp()) + $13::float8 * interval '1 millisecond'
+        greatest(w.run_at, statement_timestamp()) + $14::float8 * interval '1 millisecond'
       from wanted as w order by w.queue, w.kind, w.rule_key
       on conflict (queue, kind, key) do update set until = case
-        when (k.until at time zone 'UTC' + $14::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC' then excluded.until else (k.until at time zone 'UTC' + $15::float8 * interval '1 millisecond') at time zone 'UTC' end
+        when (k.until at time zone 'UTC' + $15::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC' then excluded.until else (k.until at time zone 'UTC' + $16::float8 * interval '1 millisecond') at time zone 'UTC' end
       where k.until = (
           select s.until from "queue_keys" as s
           where s.queue = excluded.queue and s.kind = excluded.kind and s.key = excluded.key)
         and not exists (
           select from "queue_jobs" as j
-          where j.queue = $16::text and j.kind = excluded.kind
-            and j.waiting_key = excluded.key)
+          where j.queue = $17::text and j.kind = excluded.kind
+            and j.waiting_key = $18::text || excluded.key)
       returning k.queue, k.kind, k.key, k.until
     ),
     placed as materialized (
@@ -32,22 +33,22 @@
     ),
     numbered as materialized (
       select nextval(s.sequence) as id, o.*
-      from (select pg_get_serial_sequence($17, 'id')::regclass as sequence) as s, (
-        select w.*, greatest(w.run_at, w.until - $18::float8 * interval '1 millisecond') as due_at
+      from (select pg_get_serial_sequence($19, 'id')::regclass as sequence) as s, (
+        select w.*, greatest(w.run_at, w.until - $20::float8 * interval '1 millisecond') as due_at
         from placed as w where w.until is not null order by w.place) as o
     ),
     put as (
       insert into "queue_jobs" as old
         (id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, group_key, weight, waiting_key) overriding system value
-      select id, queue, kind, payload, priority, due_at, created_at, max_attempts, unique_key, metadata, group_key, weight, rule_key from numbered
-      order by queue, kind, rule_key
+      select id, queue, kind, payload, priority, due_at, created_at, max_attempts, unique_key, metadata, group_key, weight, waiting_key from numbered
+      order by queue, kind, waiting_key
       on conflict (queue, kind, waiting_key) where waiting_key is not null do update set payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata, group_key = excluded.group_key, weight = excluded.weight
       returning id, queue, kind, waiting_key, run_at, group_key
     ),
     replaced as (
       update "queue_jobs" as j set payload = w.payload, priority = w.priority, max_attempts = w.max_attempts, metadata = w.metadata, group_key = w.group_key, weight = w.weight
       from placed as w
-      where j.queue = $19::text and j.kind = w.kind and j.waiting_key = w.rule_key
+      where j.queue = $21::text and j.kind = w.kind and j.waiting_key = w.waiting_key
         and j.queue = w.queue and w.until is null
       returning j.id, w.place, j.queue, j.run_at, j.group_key
     ),
@@ -67,31 +68,33 @@
       ) as n
       group by n.queue, n.due_at, n.part
     )
-    select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($20::text, $21::text) is not null end as woke
+    select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($22::text, $23::text) is not null end as woke
     from put as i
-    join numbered as n on n.queue = i.queue and n.kind = i.kind and n.rule_key = i.waiting_key
+    join numbered as n on n.queue = i.queue and n.kind = i.kind and n.waiting_key = i.waiting_key
     union all
-    select i.place, i.id, false, case when i.run_at <= statement_timestamp() then pg_notify($22::text, $23::text) is not null end as woke from replaced as i
--- $1 = "mail"
+    select i.place, i.id, false, case when i.run_at <= statement_timestamp() then pg_notify($24::text, $25::text) is not null end as woke from replaced as i
+-- $1 = "throttle:"
 -- $2 = "mail"
--- $3 = 5
--- $4 = null
--- $5 = 0
--- $6 = 20
--- $7 = null
--- $8 = "{\"text\":\"mail\"}"
--- $9 = "mail"
--- $10 = 3
--- $11 = "mail"
--- $12 = "[{\"text\":\"mail\"}]"
--- $13 = 60000
+-- $3 = "mail"
+-- $4 = 5
+-- $5 = null
+-- $6 = 0
+-- $7 = 20
+-- $8 = null
+-- $9 = "{\"text\":\"mail\"}"
+-- $10 = "mail"
+-- $11 = 3
+-- $12 = "mail"
+-- $13 = "[{\"text\":\"mail\"}]"
 -- $14 = 60000
 -- $15 = 60000
--- $16 = "mail"
--- $17 = "\"queue_jobs\""
--- $18 = 60000
--- $19 = "mail"
--- $20 = "queue_wake_queue_jobs"
--- $21 = "\u0001mail"
+-- $16 = 60000
+-- $17 = "mail"
+-- $18 = "throttle:"
+-- $19 = "\"queue_jobs\""
+-- $20 = 60000
+-- $21 = "mail"
 -- $22 = "queue_wake_queue_jobs"
 -- $23 = "\u0001mail"
+-- $24 = "queue_wake_queue_jobs"
+-- $25 = "\u0001mail"

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { storedKeyOf } from '../../job/key-rule.ts';
 import type { NewJob } from '../../job/new-job.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
@@ -28,7 +29,7 @@ export function findStandingJobsQuery({ queueJobs }: QueueTables, jobs: readonly
   const column = jobs[0]?.rule === undefined ? 'unique_key' : 'waiting_key';
   const sameKey = sql.raw(`j.${column} = i.${column}`);
   const keys = jobs.map(({ queue, kind, uniqueKey, rule }) =>
-    JSON.stringify({ queue, kind, [column]: rule?.key ?? uniqueKey }),
+    JSON.stringify({ queue, kind, [column]: rule === undefined ? uniqueKey : storedKeyOf(rule) }),
   );
   return sql`
     select i.place, j.id

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { THROTTLED } from '../../../core/job/key-rule.ts';
 import type { NewJob } from '../../../core/job/new-job.ts';
 import { givenColumns, woke } from '../../../core/queries/enqueue/insert-jobs.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
@@ -56,7 +57,8 @@ export function insertTrailingJobsQuery(
   // Of an inner join by three columns the planner expects one row, and then compares all jobs with all.
   return sql`
     with wanted as materialized (
-      select * from (${jobRows(jobs, givenColumns(queueJobs, jobs))}) as i
+      select i.*, ${THROTTLED}::text || i.rule_key as waiting_key
+      from (${jobRows(jobs, givenColumns(queueJobs, jobs))}) as i
     ),
     slots as (
       insert into ${keys} as k (queue, kind, key, until)
@@ -71,7 +73,7 @@ export function insertTrailingJobsQuery(
         and not exists (
           select from ${queueJobs} as j
           where j.queue = ${queueOf(jobs, 'excluded.queue')} and j.kind = excluded.kind
-            and j.waiting_key = excluded.key)
+            and j.waiting_key = ${THROTTLED}::text || excluded.key)
       returning k.queue, k.kind, k.key, k.until
     ),
     placed as materialized (
@@ -83,17 +85,17 @@ export function insertTrailingJobsQuery(
       from ${idSequence(tables)} as s, (
         select w.*, greatest(w.run_at, w.until - ${windowOf(windowMs)}) as due_at
         from placed as w where w.until is not null order by w.place) as o
-    )${putNumbered(tables, jobs, takingOver(tables, jobs, undefined), 'due_at')},
+    )${putNumbered(tables, jobs, takingOver(tables, jobs, undefined), 'due_at', 'waiting_key')},
     replaced as (
       update ${queueJobs} as j set ${replacing(tables, jobs)}
       from placed as w
-      where j.queue = ${queueOf(jobs, 'w.queue')} and j.kind = w.kind and j.waiting_key = w.rule_key
+      where j.queue = ${queueOf(jobs, 'w.queue')} and j.kind = w.kind and j.waiting_key = w.waiting_key
         and j.queue = w.queue and w.until is null
       returning j.id, w.place, j.queue, j.run_at${grouped ? sql`, j.group_key` : sql``}
     )${noted}
     select n.place, i.id, i.id = n.id as is_new, ${woken}
     from put as i
-    join numbered as n on n.queue = i.queue and n.kind = i.kind and n.rule_key = i.waiting_key
+    join numbered as n on n.queue = i.queue and n.kind = i.kind and n.waiting_key = i.waiting_key
     union all
     select i.place, i.id, false, ${woken} from replaced as i`;
 }

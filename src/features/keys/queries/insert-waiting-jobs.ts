@@ -71,7 +71,7 @@ export function insertWaitingJobsQuery(
       select nextval(s.sequence) as id, o.*
       from ${idSequence(tables)} as s,
         (select * from (${jobRows(jobs, givenColumns(tables.queueJobs, jobs))}) as i order by place) as o
-    )${putNumbered(tables, jobs, conflictOf(tables, rule, jobs), 'run_at')}${
+    )${putNumbered(tables, jobs, conflictOf(tables, rule, jobs), 'run_at', 'rule_key')}${
       grouped ? notedGroups(tables, 'put') : sql``
     }
     select n.place, i.id, i.id = n.id as is_new, ${
@@ -91,12 +91,14 @@ export function idSequence({ queueJobs }: QueueTables): SQL {
  * was drawn for it is that of the job that waited.
  *
  * @param dueAt the column of `numbered` that says when a new job is due
+ * @param key the column of `numbered` with the key by which it waits
  */
 export function putNumbered(
   tables: QueueTables,
   jobs: readonly NewJob[],
   conflict: SQL,
   dueAt: 'run_at' | 'due_at',
+  key: 'rule_key' | 'waiting_key',
 ): SQL {
   const { queueJobs } = tables;
   const own = givenColumns(queueJobs, jobs);
@@ -107,8 +109,8 @@ export function putNumbered(
     put as (
       insert into ${queueJobs} as old
         (id, ${sql.raw(COLUMNS)}${more}, waiting_key${ownNames(own)}) overriding system value
-      select id, ${values}, rule_key${ownValues(own)} from numbered
-      order by queue, kind, rule_key
+      select id, ${values}, ${sql.raw(key)}${ownValues(own)} from numbered
+      order by queue, kind, ${sql.raw(key)}
       on conflict (queue, kind, waiting_key) where waiting_key is not null do ${conflict}
       returning id, queue, kind, waiting_key, run_at${grouped ? sql`, group_key` : sql``}
     )`;
