@@ -12,7 +12,7 @@ import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { useCli } from './support/build-cli.ts';
-import { hasTerminal, runCli, startInTerminal } from './support/run-cli.ts';
+import { hasTerminal, runCli, startCli, startInTerminal } from './support/run-cli.ts';
 
 const database = useTestDatabase();
 const cli = useCli();
@@ -92,6 +92,27 @@ describe('by ids', () => {
       stdout: `${scheduled} redriven\n`,
     });
   });
+
+  test.each([
+    ['cancel', () => enqueue(20), 'cancelled'],
+    ['redrive', () => discard(20), 'due'],
+    ['run-now', () => enqueue(20, 3_600_000), 'due'],
+  ])(
+    '%s goes on without the reader of what it prints, and its exit code tells',
+    async (name, make, state) => {
+      const ids = await make();
+      const exitCode = async (...more: string[]) => {
+        const acting = startCli(cli.bin, [name, ...ids.map(String), ...more], { cwd, env: env() });
+        acting.child.stdout?.once('data', () => acting.child.stdout?.destroy());
+        const { code, stderr } = await acting.end();
+        expect(stderr).toBe('');
+        return code;
+      };
+      expect(await exitCode()).toBe(0);
+      expect(await states()).toEqual(ids.map(() => state));
+      expect(await exitCode('999999')).toBe(1);
+    },
+  );
 
   test('--dry-run changes nothing', async () => {
     const [id = 0] = await enqueue(1);

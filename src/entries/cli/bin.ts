@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /** The command `drizzle-queue`. */
 import { readFileSync } from 'node:fs';
-import { endWithReaders } from './broken-pipe.ts';
+import { outliveReaders } from './broken-pipe.ts';
 import { main } from './main.ts';
 
-endWithReaders();
+outliveReaders();
 // Beside the folder of the built files.
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),

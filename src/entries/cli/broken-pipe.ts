@@ -1,13 +1,13 @@
-let ends = true;
+let ends = false;
 
 /** A pipe without a reader, and a terminal that is gone. */
 const NOBODY_READS = ['EPIPE', 'EIO'];
 
 /**
- * Ends the process quietly when the reader of its output leaves, as `head` does. A worker outlives its
- * readers ({@link outliveReaders}).
+ * Lets the process go on when the reader of its output leaves, as `head` does: what it was asked to do is
+ * done to the end, and its exit code tells how. A command that only prints ends ({@link endWithReaders}).
  */
-export function endWithReaders(): void {
+export function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!NOBODY_READS.includes(error.code ?? '')) throw error;
@@ -16,7 +16,7 @@ export function endWithReaders(): void {
   }
 }
 
-/** From now on the process keeps running when its readers leave. */
-export function outliveReaders(): void {
-  ends = false;
+/** From now on the process ends quietly when the reader of its output leaves. */
+export function endWithReaders(): void {
+  ends = true;
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { JobRecord } from '../../../index.ts';
 import { listJobs } from '../../../internal.ts';
 import { integer } from '../arguments.ts';
+import { endWithReaders } from '../broken-pipe.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { misused } from '../failure.ts';
@@ -43,6 +44,7 @@ export function addList(program: Command, end: (code: ExitCode) => void): void {
 }
 
 async function list({ project, flags, output }: Context<Flags>): Answer {
+  endWithReaders();
   const { db, queue } = project;
   const { finishedAfter, finishedBefore, searchLimit } = flags;
   const search = searchOf(queue, flags);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Queue, QueueCounts, QueueStats, QueueVitals } from '../../../index.ts';
 import { pauseMs } from '../arguments.ts';
+import { endWithReaders } from '../broken-pipe.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { pauseFor, untilInterrupted } from '../interruption.ts';
@@ -32,6 +33,7 @@ async function status(context: Context<Flags>): Answer {
     else for (const line of picture(context, seen, new Map())) await output.write(`${line}\n`);
     return undefined;
   }
+  endWithReaders();
   const { signal, forget } = untilInterrupted();
   const draws = output.isTerminal && !output.json;
   const dues = new Map<string, number[]>();

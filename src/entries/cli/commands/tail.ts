@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { Database, JobRecord, JobState } from '../../../index.ts';
 import { type EndPlace, findEndedJobs, findEndOfEnds } from '../../../internal.ts';
 import { pauseMs } from '../arguments.ts';
+import { endWithReaders } from '../broken-pipe.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { pauseFor, untilInterrupted } from '../interruption.ts';
@@ -31,6 +32,7 @@ export function addTail(program: Command, end: (code: ExitCode) => void): void {
 type Ended = Extract<JobRecord, { finishedAt: Date }>;
 
 async function tail(context: Context<Flags>): Answer {
+  endWithReaders();
   const { project, flags, output } = context;
   const { db, queue } = project;
   const { tables } = queue;

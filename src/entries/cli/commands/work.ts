@@ -4,7 +4,6 @@ import type { Database, DrainResult, Logger } from '../../../index.ts';
 import type { QueueConfig } from '../../config/define-config.ts';
 import type { Shard, ShardSettings } from '../../shards/index.ts';
 import { integer, several, workMs } from '../arguments.ts';
-import { outliveReaders } from '../broken-pipe.ts';
 import { configOf, definitionsOf, handlersOf } from '../configured.ts';
 import { type Answer, type CommonFlags, type Context, call, inProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
@@ -62,7 +61,6 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   await checkQueues(project, config, flags.queue ?? []);
   const settings = settingsOf(config, flags);
   const { createWorker, drain } = await load.entry();
-  outliveReaders();
   if (flags.drain !== undefined) {
     const deadlineMs = flags.drain === true ? DRAIN_MS : flags.drain;
     const { signal, forget } = untilInterrupted();
