@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Transaction } from '../../src/core/sql/executor.ts';
 import { transact } from '../../src/core/sql/transact.ts';
 import { TcpProxy } from '../faults/tcp-proxy.ts';
 import { rowsOf } from '../integration/behaviours/behaviour.ts';
@@ -49,6 +50,76 @@ test('a connection that breaks in a transaction rejects it, and does not end the
   });
   await expect(broken).rejects.toThrow();
   expect(await transact(db, async () => 'again')).toBe('again');
+});
+
+describe('what broke a connection is what a transaction rejects with', () => {
+  /** Ends the connection of a transaction as an administrator does, and waits until the driver knows. */
+  async function terminate(tx: Transaction): Promise<void> {
+    const [{ pid }] = rowsOf(await tx.execute(sql`select pg_backend_pid() as pid`)) as [{ pid: number }];
+    await database.client`select pg_terminate_backend(${pid}, 10000)`;
+    const works = async () => await tx.execute(sql`select 1`);
+    await until(async () =>
+      works().then(
+        () => false,
+        () => true,
+      ),
+    );
+  }
+  // As the driver is told of it in a statement, or between two.
+  const broken = /terminating connection due to administrator command|Connection terminated unexpectedly/;
+
+  describe.each(['a pool', 'a client'])('%s', (what) => {
+    const open = async () => {
+      if (what === 'a pool') return poolTo(database.url).db;
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      onTestFinished(() => client.end());
+      return drizzle({ client });
+    };
+
+    test('at the next statement', async () => {
+      const breaking = transact(await open(), async (tx) => {
+        await terminate(tx);
+        await tx.execute(sql`select 1`);
+      });
+      await expect(breaking).rejects.toThrow(broken);
+    });
+
+    test('in a statement', async () => {
+      const breaking = transact(await open(), async (tx) => {
+        const [{ pid }] = rowsOf(await tx.execute(sql`select pg_backend_pid() as pid`)) as [{ pid: number }];
+        const sleeping = (async () => await tx.execute(sql`select pg_sleep(60)`))();
+        sleeping.catch(() => undefined);
+        await until(
+          async () =>
+            (await database.client`select from pg_stat_activity where pid = ${pid} and state = 'active'`)
+              .length > 0,
+        );
+        await database.client`select pg_terminate_backend(${pid}, 10000)`;
+        await sleeping;
+      });
+      await expect(breaking).rejects.toMatchObject({ cause: { code: '57P01' } });
+    });
+
+    test('at the commit', async () => {
+      await expect(transact(await open(), terminate)).rejects.toThrow(broken);
+    });
+
+    test('in a savepoint', async () => {
+      const breaking = transact(await open(), async (tx) => {
+        await tx.transaction(terminate);
+      });
+      await expect(breaking).rejects.toThrow(broken);
+    });
+
+    test('but for what the function itself throws', async () => {
+      const breaking = transact(await open(), async (tx) => {
+        await terminate(tx);
+        throw new Error('on purpose');
+      });
+      await expect(breaking).rejects.toThrow('on purpose');
+    });
+  });
 });
 
 test('a transaction commits, rolls back and has savepoints as without it, and leaves no listener behind', async () => {

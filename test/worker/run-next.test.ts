@@ -1,9 +1,11 @@
+import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, defineJob, fixedBackoff, handle, runNext, snooze, unvalidated } from 'drizzle-queue';
 import { queueJobs, queueResults } from 'drizzle-queue/schema';
+import pg from 'pg';
 import postgres from 'postgres';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -349,4 +351,25 @@ describe('a timeout in runNext', () => {
     expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'failed' });
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded', attempt: 2 });
   });
+});
+
+test('a connection that breaks while the handler runs is what runNext rejects with', async () => {
+  const { id } = await queue.enqueue(database.db, add, 1);
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+  pool.on('error', () => undefined);
+  onTestFinished(() => pool.end());
+  const client = await pool.connect();
+  const [{ pid }] = (await client.query('select pg_backend_pid() as pid')).rows;
+  const hasEnded = new Promise((resolve) => client.once('end', resolve));
+  client.release();
+  const handlers = [
+    handle(add, async () => {
+      await database.client`select pg_terminate_backend(${pid}, 10000)`;
+      await hasEnded;
+    }),
+  ];
+  await expect(runNext(drizzlePg({ client: pool }), { queue, handlers })).rejects.toThrow(
+    /terminating connection|Connection terminated/,
+  );
+  expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
 });

@@ -8,8 +8,8 @@ export interface PgPool {
 export interface Returnable {
   /** @param error with one, the connection is closed instead of being given back */
   release(error?: Error): void;
-  on(event: 'error', listener: () => void): unknown;
-  removeListener(event: 'error', listener: () => void): unknown;
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+  removeListener(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
 /** What is used of one. */
@@ -36,11 +36,13 @@ export interface TakenClient<T extends Returnable = PooledClient> {
 }
 
 /** Takes a connection, and listens for its errors: without a listener, the first would end the process. */
-export async function take<T extends Returnable>(pool: { connect(): Promise<T> }): Promise<TakenClient<T>> {
+export async function take<T extends Returnable>(
+  pool: { connect(): Promise<T> },
+  onError: (error: unknown) => void = () => undefined,
+): Promise<TakenClient<T>> {
   const client = await pool.connect();
   const giveBack = client.release;
-  const ignore = () => undefined;
-  client.on('error', ignore);
+  client.on('error', onError);
   let released = false;
   return {
     client,
@@ -49,7 +51,7 @@ export async function take<T extends Returnable>(pool: { connect(): Promise<T> }
       released = true;
       giveBack.call(client, error === undefined ? undefined : asError(error));
       // A client that is being closed may still say why.
-      if (error === undefined) client.removeListener('error', ignore);
+      if (error === undefined) client.removeListener('error', onError);
     },
   };
 }

@@ -11,6 +11,8 @@ import { isPool, type PgPool, type TakenClient, take } from './pooled-client.ts'
  * the server emptied the pools of workers, and adds no listener for the errors of a connection. One whose
  * transaction may still be open, since the end of it had no answer, is closed.
  *
+ * Where the connection breaks, Drizzle throws that its `rollback` failed. What came before is thrown instead.
+ *
  * @param lost rejects when no answer is waited for any longer
  * @throws whatever `db.transaction` throws, or `lost`
  */
@@ -22,12 +24,7 @@ export async function transact<T>(
   // A database with replicas is a plain object around this one.
   const primary: Database = Object.hasOwn(db, '$primary') ? Reflect.get(db, '$primary') : db;
   const session: unknown = 'session' in primary ? primary.session : undefined;
-  const pool: unknown = Reflect.get(Object(session), 'client');
-  if (!isPool(pool)) return await unlessLost(db.transaction(run), lost);
-  const noted = new NotedClient(pool);
-  const view: Database = Object.create(primary, {
-    session: { value: Object.create(Object(session), { client: { value: noted.pool } }) },
-  });
+  const client: unknown = Reflect.get(Object(session), 'client');
   let thrown: unknown;
   const noting = async (tx: Transaction): Promise<T> => {
     try {
@@ -37,6 +34,20 @@ export async function transact<T>(
       throw error;
     }
   };
+  if (!isPool(client)) {
+    const loss = noteLoss(client);
+    try {
+      return await unlessLost(db.transaction(noting), lost);
+    } catch (error) {
+      throw beforeRollback(error, thrown, loss.error);
+    } finally {
+      loss.forget();
+    }
+  }
+  const noted = new NotedClient(client);
+  const view: Database = Object.create(primary, {
+    session: { value: Object.create(Object(session), { client: { value: noted.pool } }) },
+  });
   try {
     const result = await unlessLost(view.transaction(noting), lost);
     noted.giveBack();
@@ -45,12 +56,46 @@ export async function transact<T>(
     // What the function threw has been rolled back, and so has what the server has refused.
     const isOver = error === thrown || sqlStateOf(error) !== undefined;
     noted.giveBack(isOver ? undefined : error);
-    throw error;
+    throw beforeRollback(error, thrown, noted.loss);
   }
 }
 
 async function unlessLost<T>(answer: Promise<T>, lost: Promise<never> | undefined): Promise<T> {
   return lost === undefined ? await answer : await Promise.race([answer, lost]);
+}
+
+/** What has ended a transaction whose rollback failed as well. @param loss what broke the connection */
+function beforeRollback(error: unknown, thrown: unknown, loss: unknown): unknown {
+  if (!queryOf(error)?.startsWith('rollback')) return error;
+  if (thrown === undefined) return loss ?? error;
+  // A statement on a broken connection fails without a reason.
+  const hasReason = queryOf(thrown) === undefined || sqlStateOf(thrown) !== undefined;
+  return hasReason ? thrown : (loss ?? thrown);
+}
+
+/** The statement of one of Drizzle's own errors. */
+function queryOf(error: unknown): string | undefined {
+  const query: unknown = error instanceof Error ? Reflect.get(error, 'query') : undefined;
+  return typeof query === 'string' ? query : undefined;
+}
+
+/** What a single connection of node-postgres says when it breaks. */
+function noteLoss(client: unknown): { readonly error: unknown; forget(): void } {
+  const loss: { error: unknown; forget(): void } = { error: undefined, forget: () => undefined };
+  const [on, removeListener]: unknown[] = [
+    Reflect.get(Object(client), 'on'),
+    Reflect.get(Object(client), 'removeListener'),
+  ];
+  if (typeof on !== 'function' || typeof removeListener !== 'function') return loss;
+  const note = (error: unknown) => {
+    loss.error ??= error;
+  };
+  Reflect.apply(on, client, ['error', note]);
+  // One that is broken may still say so again.
+  loss.forget = () => {
+    if (loss.error === undefined) Reflect.apply(removeListener, client, ['error', note]);
+  };
+  return loss;
 }
 
 /** The connection that Drizzle takes of a pool for one transaction. It is given back here instead. */
@@ -60,10 +105,14 @@ class NotedClient {
   #taken: TakenClient | undefined;
   /** Why Drizzle would close it. */
   #told: unknown;
+  /** What broke it. */
+  loss: unknown;
 
   constructor(pool: PgPool) {
     const connect = async (): Promise<unknown> => {
-      this.#taken = await take(pool);
+      this.#taken = await take(pool, (error) => {
+        this.loss ??= error;
+      });
       // The pool puts its own there at the next checkout.
       this.#taken.client.release = (error) => {
         this.#told ??= error;
