@@ -57,6 +57,10 @@ describe('refused with 2, in one line', () => {
     [['list', '--payload', '{'], 'It must be JSON'],
     [['list', '--created-after', 'yesterday'], 'It must be a time'],
     [['list', '--created-after', '2026-13-45'], 'It must be a time'],
+    // Postgres does not read these as JavaScript writes them.
+    [['list', '--created-after', '0000-01-01'], 'It must be a time'],
+    [['list', '--created-after', '1000000d'], 'It must be a time'],
+    [['list', '--created-after', '999999999999d'], 'It must be a time'],
     [['list', 'twice'], 'too many arguments'],
     [['status', '--every', 'soon'], 'It must be a duration'],
     // A timer without a pause, or beyond what a timer can wait, would ask the database all the time.

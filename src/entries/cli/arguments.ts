@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { isoTime } from '../filter/read-value.ts';
+import { isoTime, timeAgo } from '../filter/read-value.ts';
 import { misused } from './failure.ts';
 
 /** The value of an option that may be given once: the last of two would silently win. */
@@ -64,7 +64,7 @@ export const pauseMs = once((given) => {
 /** A time: ISO 8601, or how long ago, such as `2h`. */
 export const time = once((given) => {
   const ago = durationOf(given);
-  const date = ago === undefined ? isoTime(given) : new Date(Date.now() - ago);
+  const date = ago === undefined ? isoTime(given) : timeAgo(ago);
   if (date !== undefined) return date;
   throw new InvalidArgumentError(
     'It must be a time such as 2026-11-20T10:00:00Z, or how long ago, such as 2h.',

@@ -1,6 +1,6 @@
 import type { JobState } from '../../index.ts';
 import { type JobSearch, type OwnColumn, type OwnWanted, ownWanted, unstorableIn } from '../../internal.ts';
-import { isoTime, readValue, TAKEN } from './read-value.ts';
+import { isoTime, readValue, TAKEN, timeAgo } from './read-value.ts';
 
 export const STATES: readonly (JobState | 'retrying')[] = [
   'due',
@@ -144,9 +144,7 @@ const TIMES = 'which takes a time such as 2026-11-20T10:00:00Z, or how long ago,
 /** `2h` is two hours ago. */
 const timeOf: Read = (value) => {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(value) ?? [];
-  if (count !== undefined) return new Date(Date.now() - Number(count) * (UNITS[unit] ?? 0));
-  const time = isoTime(value);
-  return time !== undefined && time.getTime() < Date.UTC(9999, 0) ? time : undefined;
+  return count === undefined ? isoTime(value) : timeAgo(Number(count) * (UNITS[unit] ?? 0));
 };
 
 const READERS: Readonly<Record<string, readonly [keyof JobSearch, Read]>> = {

@@ -4,8 +4,20 @@ const DATE = /^\d{4}-\d\d-\d\d/;
 
 /** A time in ISO 8601. `Date.parse` takes more: of it, `2` is a day in February 2001. */
 export function isoTime(text: string): Date | undefined {
-  const date = new Date(text);
-  return DATE.test(text) && !Number.isNaN(date.getTime()) ? date : undefined;
+  return DATE.test(text) ? timeAt(Date.parse(text)) : undefined;
+}
+
+/** The time that so long ago was. */
+export function timeAgo(ms: number): Date | undefined {
+  return timeAt(Date.now() - ms);
+}
+
+const FIRST_MS = Date.parse('0001-01-01T00:00:00Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** Others Postgres does not read as JavaScript writes them. */
+function timeAt(ms: number): Date | undefined {
+  return ms >= FIRST_MS && ms <= LAST_MS ? new Date(ms) : undefined;
 }
 
 /** The value of an own column that a text says; `undefined` for a text that says none. */
