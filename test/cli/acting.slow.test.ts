@@ -198,6 +198,25 @@ describe('by a filter', () => {
     expect((await states()).filter((state) => state === 'scheduled')).toHaveLength(1);
   });
 
+  test('run-now goes by batches, too', async () => {
+    const { client } = database;
+    await client.unsafe(`
+      create table statements (at timestamptz default now());
+      create function count_statement() returns trigger language plpgsql as $$ begin
+        insert into statements default values; return null; end $$;
+      create trigger count_statement after update on queue_jobs for each statement execute function count_statement()`);
+    onTestFinished(async () => {
+      await client.unsafe('drop function count_statement cascade; drop table statements');
+    });
+    await enqueue(900, 3_600_000);
+    expect(await run('run-now', '--all', '--limit', '899', '--yes')).toMatchObject({
+      code: 0,
+      stdout: '899 due, 0 left\n',
+    });
+    expect((await states()).filter((state) => state === 'due')).toHaveLength(899);
+    expect((await client`select from statements`).length).toBeLessThan(10);
+  });
+
   test.skipIf(!hasTerminal)('Ctrl-C ends it between two batches, and what was done stays', async () => {
     // It tries this row again for some tenths of a second, in which it may be done or not.
     const ids = await enqueue(2_000);

@@ -66,15 +66,16 @@ async function runNow(context: Context<ManyFlags>): Answer {
     run: async ({ signal, onProgress }) => {
       const sums = { due: 0, left: 0 };
       for (let cursor: number | undefined; ; ) {
-        const page = await queue.list(db, { ...filter, state: 'scheduled', cursor, limit: PAGE });
-        for (const { id } of page.jobs) {
-          if (sums.due + sums.left >= limit) return sums;
-          signal.throwIfAborted();
-          sums[(await queue.runNow(db, id)).due ? 'due' : 'left']++;
-          onProgress({ ...sums });
-        }
+        signal.throwIfAborted();
+        const most = Math.min(PAGE, limit - sums.due - sums.left);
+        const page = await queue.list(db, { ...filter, state: 'scheduled', cursor, limit: most });
+        const ids = page.jobs.map(({ id }) => id);
+        const { due } = await queue.runNowMany(db, ids);
+        sums.due += due;
+        sums.left += ids.length - due;
+        onProgress({ ...sums });
         cursor = page.nextCursor;
-        if (cursor === undefined) return sums;
+        if (cursor === undefined || sums.due + sums.left >= limit) return sums;
       }
     },
   });
