@@ -83,7 +83,7 @@ async function openRedis(sources: typeof from, name: string, url: string): Promi
   ]);
   // Without a listener BullMQ prints each error, with its stack. What fails because of one says so.
   queue.on('error', () => undefined);
-  const close = () => Promise.race([queue.close(), pauseFor(CLOSE_MS, NEVER)]);
+  const close = () => Promise.race([queue.close().catch(() => undefined), pauseFor(CLOSE_MS, NEVER)]);
   return { source: sources.bullmq({ queue }), close };
 }
 
