@@ -123,6 +123,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         checkOpen: () => {},
         wait: () => {},
         endsAfter: () => {},
+        onLeft: () => {},
         noteProgress: () => {},
         inContext: (task) => task(),
       },

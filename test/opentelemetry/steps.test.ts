@@ -17,6 +17,7 @@ import { clearTables } from '../queries/support/jobs.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
 import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 import { parentIdOf, useTracing } from './sdk.ts';
 
 const database = useTestDatabase();
@@ -148,6 +149,31 @@ describe('a step', () => {
     });
     expect(outcomesOf('step open')).toEqual(['done']);
     expect(named('step nothing')).toEqual([]);
+  });
+
+  test('that hangs after a cancel has ended once its attempt is over', async () => {
+    const hanging = defineJob('told', { timeoutMs: 800, maxAttempts: 1 });
+    const { id } = await queue.enqueue(database.db, hanging);
+    let began = 0;
+    const worker = createWorker(database.db, {
+      queue,
+      log: false,
+      handlers: [
+        handle(hanging, ({ step }) =>
+          step.run('hang', () => {
+            began++;
+            return new Promise<void>(() => {});
+          }),
+        ),
+      ],
+      shutdownTimeoutMs: 0,
+    });
+    await worker.start();
+    await until(() => began > 0);
+    await queue.cancel(database.db, id, { reason: 'enough' });
+    const hang = await ended('step hang');
+    await worker.stop();
+    expect(hang).toMatchObject({ attributes: { 'drizzle_queue.step.outcome': 'failed' } });
   });
 
   test('that hangs has ended once its attempt is over', async () => {

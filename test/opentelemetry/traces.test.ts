@@ -299,8 +299,9 @@ describe('an attempt', () => {
 
   test.each(['a cancel', 'the deadline'])('nor does it after %s, once the attempt is over', async (told) => {
     const name = told === 'a cancel' ? 'told' : 'late';
-    const options = { timeoutMs: 800, maxAttempts: 1, ...(name === 'late' && { deadlineMs: 400 }) };
-    const hanging = defineJob(name, options);
+    // Long enough to begin on a busy machine.
+    const times = name === 'late' ? { deadlineMs: 2_000, timeoutMs: 3_000 } : { timeoutMs: 800 };
+    const hanging = defineJob(name, { ...times, maxAttempts: 1 });
     const { id } = await queue.enqueue(database.db, hanging);
     const began: AbortSignal[] = [];
     const worker = createWorker(database.db, {
@@ -347,7 +348,8 @@ describe('an attempt', () => {
   });
 
   test('whose job passes its deadline ends with its handler, as that does', async () => {
-    const late = defineJob('late', { deadlineMs: 400 });
+    // Long enough to begin on a busy machine.
+    const late = defineJob('late', { deadlineMs: 2_000 });
     const { id } = await queue.enqueue(database.db, late);
     const worker = createWorker(database.db, {
       queue,

@@ -25,7 +25,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
  *
  * **Under concurrency.** The limits are local to the transaction: the next user of the connection does not
  * get them. A connection that a firewall has forgotten answers never, and the limits do not help: it is given
- * up, so that whoever shares the answer can ask anew.
+ * up, so that those who share the answer can ask anew.
  *
  * @throws QueueError when an answer has not come 30 seconds after its time
  * @param db a transaction runs them in a savepoint, and gets its own limits back

@@ -27,6 +27,8 @@ export interface AttemptAddedTo {
    * that. `undefined`: nothing.
    */
   endsAfter(underWay: () => Promise<void> | undefined): void;
+  /** Calls once where the attempt ends before its handler, with why. */
+  onLeft(told: (reason: Error) => void): void;
   /** Something is recorded that no later attempt does again: from now on this one counts as the first. */
   noteProgress(): void;
   /** Calls something of the app: nothing that it sets in its async context reaches others. */

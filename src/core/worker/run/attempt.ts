@@ -79,6 +79,8 @@ export class Attempt {
   #completion: Completion | undefined;
   /** What the handler has left under way, once it is over; most have nothing that could be. */
   #underWay: (() => Promise<void> | undefined) | undefined;
+  /** Is told that the handler is left behind, and why. */
+  #onLeft: ((reason: Error) => void) | undefined;
   /**
    * How far `Beginnings` has recorded it; `undefined` once its handler is called, or if it is not precious.
    */
@@ -306,6 +308,10 @@ export class Attempt {
     this.#underWay = underWay;
   }
 
+  onLeft(told: (reason: Error) => void): void {
+    this.#onLeft = told;
+  }
+
   /**
    * What the handler, which has returned or thrown, has left under way; `undefined`: nothing that the attempt
    * waits for. Rejects as soon as the attempt is ended from outside.
@@ -393,6 +399,7 @@ export class Attempt {
     this.#reject?.(this.#reason);
     this.#next?.reject(this.#reason);
     this.batch?.leave(this);
+    this.#onLeft?.(this.#reason);
   }
 
   report(value: unknown): void {

@@ -184,6 +184,7 @@ export class AttemptSteps {
     this.store = store;
     this.#observer = observer;
     attempt.endsAfter(() => this.#leave());
+    if (observer !== undefined) attempt.onLeft((reason) => this.#endObservations(reason));
   }
 
   /**
@@ -270,9 +271,22 @@ export class AttemptSteps {
     this.#names.delete(name);
   }
 
-  /** The observation of a step is over. */
-  endObservation(name: string): void {
-    this.#observations.get(name)?.end('done');
+  /** The observation of a step is over, unless it was before: it waits, or the attempt has ended. */
+  endObservation(name: string, end: StepEnd = 'done', error?: unknown): void {
+    const observation = this.#observations.get(name);
+    this.#observations.delete(name);
+    observation?.end(end, error);
+  }
+
+  /** The attempt has ended, and a step that hangs would never be seen. */
+  #endObservations(reason: Error): void {
+    for (const name of [...this.#observations.keys()]) {
+      try {
+        this.endObservation(name, 'failed', reason);
+      } catch {
+        // What it throws would fail the attempt, which has failed.
+      }
+    }
   }
 
   /**
@@ -326,11 +340,10 @@ export class AttemptSteps {
       this.#observations.set(name, observation);
       try {
         const value = await observation.run(runFound);
-        if (ends === 'with it') observation.end(endOf(kind, value));
+        if (ends === 'with it') this.endObservation(name, endOf(kind, value));
         return value;
       } catch (error) {
-        // The observation of a wait is over.
-        if (this.#observations.has(name)) observation.end('failed', error);
+        this.endObservation(name, 'failed', error);
         throw error;
       }
     });
@@ -629,8 +642,7 @@ export class AttemptSteps {
    * is told to end before all that is left of the handler waits.
    */
   wait(name: string, leftMs: number | null): Promise<never> {
-    this.#observations.get(name)?.end('waiting');
-    this.#observations.delete(name);
+    this.endObservation(name, 'waiting');
     return new Promise((_, reject) => {
       const untilMs = leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs;
       this.#waits.push({ untilMs, reject });
