@@ -11,7 +11,8 @@ import { isPool, type PgPool, type TakenClient, take } from './pooled-client.ts'
  * the server emptied the pools of workers, and adds no listener for the errors of a connection. One whose
  * transaction may still be open, since the end of it had no answer, is closed.
  *
- * Where the connection breaks, Drizzle throws that its `rollback` failed. What came before is thrown instead.
+ * Where the connection breaks, Drizzle throws that its `rollback` or its last statement failed. What broke
+ * it is thrown instead.
  *
  * @param lost rejects when no answer is waited for any longer
  * @throws whatever `db.transaction` throws, or `lost`
@@ -39,7 +40,7 @@ export async function transact<T>(
     try {
       return await unlessLost(db.transaction(noting), lost);
     } catch (error) {
-      throw beforeRollback(error, thrown, loss.error);
+      throw causeOf(error, thrown, loss.error);
     } finally {
       loss.forget();
     }
@@ -56,7 +57,7 @@ export async function transact<T>(
     // What the function threw has been rolled back, and so has what the server has refused.
     const isOver = error === thrown || sqlStateOf(error) !== undefined;
     noted.giveBack(isOver ? undefined : error);
-    throw beforeRollback(error, thrown, noted.loss);
+    throw causeOf(error, thrown, noted.loss);
   }
 }
 
@@ -64,13 +65,12 @@ async function unlessLost<T>(answer: Promise<T>, lost: Promise<never> | undefine
   return lost === undefined ? await answer : await Promise.race([answer, lost]);
 }
 
-/** What has ended a transaction whose rollback failed as well. @param loss what broke the connection */
-function beforeRollback(error: unknown, thrown: unknown, loss: unknown): unknown {
-  if (!queryOf(error)?.startsWith('rollback')) return error;
-  if (thrown === undefined) return loss ?? error;
+/** What has ended a transaction. @param loss what broke its connection */
+function causeOf(error: unknown, thrown: unknown, loss: unknown): unknown {
+  const first = queryOf(error)?.startsWith('rollback') ? (thrown ?? error) : error;
   // A statement on a broken connection fails without a reason.
-  const hasReason = queryOf(thrown) === undefined || sqlStateOf(thrown) !== undefined;
-  return hasReason ? thrown : (loss ?? thrown);
+  const hasReason = queryOf(first) === undefined || sqlStateOf(first) !== undefined;
+  return hasReason ? first : (loss ?? first);
 }
 
 /** The statement of one of Drizzle's own errors. */
