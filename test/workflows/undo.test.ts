@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
+import { PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
 import {
   createQueue,
   createWorker,
@@ -425,6 +425,68 @@ test('undoAll goes on where a call before it has failed', async () => {
   await until(async () => (await stateOf(id)) === 'discarded');
   expect(undone).toEqual(['three', 'two', 'two', 'one']);
 });
+
+test.each([
+  ['once it was carried out', false],
+  ['before it is carried out', true],
+])(
+  'an undo whose COMMIT gets no answer takes effect once, also if undoAll is called again: %s',
+  async (_, isLate) => {
+    const undos = pgTable('undos', { name: text('name') });
+    await database.client`create table undos (name text)`;
+    onTestFinished(async () => void (await database.client`drop table undos`));
+    let isUndoing = false;
+    const committed: Promise<unknown>[] = [];
+    const transaction: typeof database.db.transaction = async (run, config) => {
+      const isLost = isUndoing && committed.length === 0;
+      if (!isLost) return await database.db.transaction(run, config);
+      let giveUp = () => {};
+      const answered = new Promise<void>((resolve) => {
+        giveUp = resolve;
+      });
+      const carriedOut = database.db.transaction(async (tx) => {
+        const output = await run(tx);
+        if (isLate) {
+          giveUp();
+          await until(() => isAgain);
+        }
+        return output;
+      }, config);
+      committed.push(carriedOut);
+      await Promise.race([answered, carriedOut]);
+      throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' });
+    };
+    let isAgain = false;
+    const db: typeof database.db = Object.create(database.db, { transaction: { value: transaction } });
+    const handlers = [
+      handle(work, async ({ step }) => {
+        const undo = async (tx: { insert: typeof database.db.insert }) => {
+          isUndoing = true;
+          await tx.insert(undos).values({ name: 'one' });
+        };
+        await step.transaction('one', { undo }, async () => 1);
+        isUndoing = true;
+        const error = new NonRetryableError('out of stock');
+        while (
+          !(await step.undoAll(error).then(
+            () => true,
+            () => false,
+          ))
+        )
+          setTimeout(() => (isAgain = true), 50);
+        throw error;
+      }),
+    ];
+    const worker = createWorker(db, { queue, handlers, queues: { q: {} }, log: false });
+    onTestFinished(() => worker.stop());
+    worker.on('error', () => undefined);
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stateOf(id)) === 'discarded');
+    await Promise.all(committed);
+    expect(await database.db.select().from(undos)).toEqual([{ name: 'one' }]);
+  },
+);
 
 test('an undo that is tried again comes before those of the steps before it, beside a step that fails', async () => {
   const undone: string[] = [];

@@ -496,7 +496,8 @@ export function allStatements(
     'recordStepsQuery, in a transaction': recordStepsQuery(workflows, held, steps.slice(0, 1), 'wait'),
     recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
     'recordOneStepQuery, in a transaction': recordOneStepQuery(workflows, held, steps[0], 'wait'),
-    'recordOneStepQuery, as text': recordOneStepQuery(workflows, held, plainStep, 'wait', true),
+    'recordOneStepQuery, as text': recordOneStepQuery(workflows, held, plainStep, 'wait', { asText: true }),
+    'recordOneStepQuery, once': recordOneStepQuery(workflows, held, steps[0], 'wait', { isOnce: true }),
     findWaitingJobQuery: findWaitingJobQuery(workflows, { queue: text, id, kind: text }),
     finishWaitingJobQuery: finishWaitingJobQuery(inContext(workflows, members), {
       to: { queue: text, id, kind: text },

@@ -15,6 +15,7 @@ import { type RecordedStep, recordSteps, type StepToRecord, stepKey } from './re
  * **Under concurrency.** As `recordSteps`, which records what waits: how long is a question to the clock.
  *
  * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
+ * @param isOnce whether one that this attempt has recorded before is refused, with what else is in `db`
  */
 export async function recordOneStep(
   db: Runner,
@@ -22,12 +23,13 @@ export async function recordOneStep(
   holder: Holder,
   step: StepToRecord,
   locks: Exclude<RowLocks, 'skip'>,
+  isOnce = false,
 ): Promise<RecordedStep | undefined> {
   if (step.delayMs !== undefined || step.until !== undefined) {
     return (await recordSteps(db, tables, holder, [step], locks)).get(stepKey(step));
   }
   const asText = locks === 'wait' && isPlain(holder, step);
-  const query = recordOneStepQuery(tables, holder, step, locks, asText);
+  const query = recordOneStepQuery(tables, holder, step, locks, { asText, isOnce });
   const sent = asText ? query.inlineParams() : query;
   const rows = await queryRows(db, tables, sent, { entry: WORKFLOWS_ENTRY });
   return rows.length === 0 ? undefined : { leftMs: undefined };
@@ -48,10 +50,11 @@ export function recordOneStepQuery(
   holder: Holder,
   step: Omit<StepToRecord, 'delayMs' | 'until'>,
   locks: Exclude<RowLocks, 'skip'>,
-  asText = false,
+  { asText = false, isOnce = false }: { readonly asText?: boolean; readonly isOnce?: boolean } = {},
 ): SQL {
   const { queueJobs, queueSteps } = tables;
   const { name, kind, output, error, attempts = 1, tookMs, ended } = step;
+  const repeated = isOnce ? sql`` : sql` or (s.fence = excluded.fence and excluded.ended_at is not null)`;
   const anew = asText ? sql`` : sql` and (select count(*) from ${planAnew()}) > 0`;
   return sql`
     with held as materialized (
@@ -69,6 +72,6 @@ export function recordOneStepQuery(
     on conflict (job_id, queue, name) do update
     set output = excluded.output, error = excluded.error, attempts = excluded.attempts,
       fence = excluded.fence, ended_at = excluded.ended_at
-    where s.ended_at is null or (s.fence = excluded.fence and excluded.ended_at is not null)
+    where s.ended_at is null${repeated}
     returning s.job_id`;
 }

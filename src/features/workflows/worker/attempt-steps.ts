@@ -153,6 +153,8 @@ export class AttemptSteps {
   /** The steps of this attempt that wait for a signal, by its name. */
   readonly #waitingFor = new Map<string, Set<string>>();
   readonly #receiving = new Turns<string>();
+  /** Nothing can be recorded yet. */
+  #isFirst: boolean;
   #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
   /** When the memo was there, by the monotonic clock. */
   #readMs = 0;
@@ -183,6 +185,7 @@ export class AttemptSteps {
     this.attempt = attempt;
     this.store = store;
     this.#observer = observer;
+    this.#isFirst = isFirstClaim(attempt);
     attempt.endsAfter(() => this.#leave());
     if (observer !== undefined) attempt.onLeft((reason) => this.#endObservations(reason));
   }
@@ -266,9 +269,11 @@ export class AttemptSteps {
     return reason instanceof JobCancelledError || reason instanceof JobDeadlineError ? reason : undefined;
   }
 
-  /** A step that has failed may be begun again by this attempt. */
+  /** A step that has failed may be begun again by this attempt. Its transaction may have committed. */
   mayComeAgain(name: string): void {
     this.#names.delete(name);
+    this.#memo = undefined;
+    this.#isFirst = false;
   }
 
   /** The observation of a step is over, unless it was before: it waits, or the attempt has ended. */
@@ -439,16 +444,18 @@ export class AttemptSteps {
   }
 
   async #readNow(): Promise<ReadonlyMap<string, KnownStep>> {
-    const steps = isFirstClaim(this.attempt) ? [] : await this.store.find();
+    const isAgain = this.#readMs > 0;
+    const steps = this.#isFirst ? [] : await this.store.find();
     // After the answer: a question may wait for a connection, and no wait is to be over before its time.
     this.#readMs = performance.now();
+    this.#received.clear();
     for (const { signal, output } of steps) {
       if (signal === null || output === undefined) continue;
       this.#received.set(signal, (this.#received.get(signal) ?? 0) + 1);
     }
     this.#count = steps.filter(({ name }) => !isUndo(name)).length;
     // They are in the order in which they began.
-    const trace = steps.findLast((step) => step.trace !== null)?.trace;
+    const trace = isAgain ? undefined : steps.findLast((step) => step.trace !== null)?.trace;
     if (trace !== undefined && trace !== null) this.#observer?.resume(trace);
     return new Map(steps.map((step) => [step.name, step]));
   }

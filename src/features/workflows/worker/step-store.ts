@@ -103,7 +103,7 @@ export function storeInWorker(
     find: () => answeredTo(attempt, asking, () => findSteps(db, tables, job), untilOver(attempt)),
     record: (step, isUndoing) =>
       recorder.record(step, isUndoing === true ? untilOver(attempt) : untilTold(attempt)),
-    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
+    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait', true),
     recordAndCancel: (step, batchIds) =>
       answered(() =>
         transact(attempt.environment.db, (tx) => recordAndCancel(tx, tables, holder, step, batchIds)),
@@ -178,7 +178,7 @@ export function storeInTransaction(
   return {
     find: () => findSteps(db, tables, job),
     record: (step) => recordOneStep(db, tables, holder, step, 'wait'),
-    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
+    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait', true),
     recordAndCancel: (step, batchIds) => recordAndCancel(db, tables, holder, step, batchIds),
     receive: async (signal, unwanted = []) => {
       const { id, queue } = job;
