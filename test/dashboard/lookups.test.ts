@@ -48,6 +48,7 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
   let ended: number[] = [];
   let endedTogether: number[] = [];
   let retried: number[] = [];
+  let above: number[] = [];
 
   beforeAll(async () => {
     await clearTables(database.client);
@@ -70,6 +71,7 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
     endedTogether = await addResults(null, 'initech', 120);
     ended = await addResults('order-6', 'umbrella', 1);
     ended.push(...(await addResults(null, null, NEWER)));
+    above = await addJobs(database.client, [{ kind: 'ended', queue: 'f', dueInMs: 172_800_000 }]);
     await database.client`
       insert into queue_jobs (queue, kind, payload, max_attempts, run_at, unique_key)
       select 'q' || n % 3, 'newer-' || n % 5, '{}', 20, now() + interval '1 day', nullif(n % 100, 1)::text || n
@@ -108,6 +110,14 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
       searches: 0,
     });
     expect(await idsOf('group:initech kind:none')).toEqual({ ids: [], searches: 0 });
+  });
+
+  test('a live job that is newer than a page full of results is listed before them', async () => {
+    const { ids, searches } = await idsOf('kind:ended', 100);
+    expect(ids).toEqual([...above, ...ended.slice(-(ids.length - 1)).toReversed()]);
+    expect(ids).toHaveLength(100);
+    // Once for the newer live jobs.
+    expect(searches).toBe(1);
   });
 
   test('a filter that no index serves says how far it has looked, and goes on', async () => {

@@ -156,35 +156,44 @@ async function findById(
   const sources = await sourcesOf(db, tables, search);
   const { live, results } = sources;
   const page = { search, scope, before, excerpt, live, results, bound: BOUND };
-  const jobs = await browseJobs(db, tables, { ...page, limit: PAGE + 1 });
-  const found = { order: undefined, covers: coversOf(sources, search) };
-  if (jobs.length > PAGE) {
-    const last = jobs[PAGE - 1]?.id;
-    return {
-      ...found,
-      jobs: jobs.slice(0, PAGE),
-      next: last === undefined ? undefined : { before: last },
-      end: undefined,
-    };
-  }
-  const { state, id } = search;
-  const of = { live: live === 'newest' && !isFinal(state), ended: !isLive(state) && state !== 'retrying' };
-  const end =
-    id !== undefined || !(of.live || of.ended) || isEverything(search, scope)
-      ? undefined
-      : await findSearchEnd(db, tables, {
-          before,
-          bound: BOUND,
-          of,
-          sought: results === 'sought' ? search : undefined,
-        });
+  const found = await browseJobs(db, tables, { ...page, limit: PAGE + 1 });
+  const end = await endOf(db, tables, { search, scope, before, sources, full: found[PAGE]?.id });
+  // What lies below was read of one of the tables only; the next search finds it with the rest.
+  const seen = end === undefined ? found : found.filter((job) => job.id >= end);
+  const jobs = seen.slice(0, PAGE);
+  const last = jobs.at(-1)?.id;
   return {
-    ...found,
-    // What lies below was read of one of the tables only; the next search finds it with the rest.
-    jobs: end === undefined ? jobs : jobs.filter((job) => job.id >= end),
-    next: undefined,
-    end: end === undefined ? undefined : { before: end },
+    jobs,
+    next: seen.length > PAGE && last !== undefined ? { before: last } : undefined,
+    end: seen.length > PAGE || end === undefined ? undefined : { before: end },
+    order: undefined,
+    covers: coversOf(sources, search),
   };
+}
+
+interface PageById extends Pick<JobsToFind, 'search' | 'scope'> {
+  readonly before: number | undefined;
+  readonly sources: Sources;
+  /** The job after those of a full page. */
+  readonly full: number | undefined;
+}
+
+/** The id down to which both tables were read; `undefined` where that is all of them, or the whole page. */
+async function endOf(
+  db: Executor,
+  tables: QueueTables,
+  { search, scope, before, sources, full }: PageById,
+): Promise<number | undefined> {
+  const { state, id } = search;
+  // A full page of one table was read as far as it goes.
+  if (id !== undefined || (full !== undefined && state !== undefined)) return undefined;
+  const of = {
+    live: sources.live === 'newest' && !isFinal(state),
+    ended: !isLive(state) && state !== 'retrying',
+  };
+  if (!(of.live || of.ended) || isEverything(search, scope)) return undefined;
+  const sought = sources.results === 'sought' ? search : undefined;
+  return await findSearchEnd(db, tables, { before, above: full, bound: BOUND, of, sought });
 }
 
 interface Sources {

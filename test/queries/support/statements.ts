@@ -1362,6 +1362,12 @@ export function allStatements(
       bound: 100,
       of: { live: true, ended: true },
     }),
+    'findSearchEndQuery, of a full page': findSearchEndQuery(tables, {
+      before: id,
+      above: id,
+      bound: 100,
+      of: { live: true, ended: true },
+    }),
     'findSearchEndQuery, of a group': findSearchEndQuery(tables, {
       before: id,
       bound: 100,

@@ -6,6 +6,8 @@ import type { JobSearch } from './browse-jobs.ts';
 
 export interface SearchToEnd {
   readonly before: number | undefined;
+  /** An end at or below this id is not looked for. */
+  readonly above?: number | undefined;
   readonly bound: number;
   /** Whether only the newest were read of the live jobs, and of the results. */
   readonly of: { readonly live: boolean; readonly ended: boolean };
@@ -29,22 +31,24 @@ export async function findSearchEnd(
   return end === null || end === undefined ? undefined : Number(end);
 }
 
-/** @crossesQueues (plain) how far a page over all queues was read */
+/** @crossesQueues (plain; of a full page) how far a page over all queues was read */
 export function findSearchEndQuery(
   { queueJobs, queueResults }: QueueTables,
-  { before, bound, of, sought }: SearchToEnd,
+  { before, above, bound, of, sought }: SearchToEnd,
 ): SQL {
   const last = before ?? Number.MAX_SAFE_INTEGER;
+  const isAbove = (id: string) => (above === undefined ? sql`` : sql` and ${sql.raw(id)} > ${above}::int8`);
+  const isSought = sought === undefined ? sql.raw('true') : isSoughtResult(sought);
   const halves = [
     of.live
       ? sql`
-      (select j.id from ${queueJobs} as j where j.id < ${last}::int8
+      (select j.id from ${queueJobs} as j where j.id < ${last}::int8${isAbove('j.id')}
         order by j.id desc offset ${bound - 1} limit 1)`
       : undefined,
     of.ended
       ? sql`
       (select r.job_id as id from ${queueResults} as r
-        where ${sought === undefined ? sql.raw('true') : isSoughtResult(sought)} and r.job_id < ${last}::int8
+        where ${isSought} and r.job_id < ${last}::int8${isAbove('r.job_id')}
         order by r.job_id desc offset ${bound - 1} limit 1)`
       : undefined,
   ].filter((half) => half !== undefined);
