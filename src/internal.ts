@@ -68,6 +68,7 @@ export { databaseTime } from './core/queries/operate/database-time.ts';
 export { type Band, findBands } from './core/queries/operate/find-bands.ts';
 export { findCause } from './core/queries/operate/find-cause.ts';
 export { type EndPlace, findEndedJobs, findEndOfEnds } from './core/queries/operate/find-ended-jobs.ts';
+export { findLastId } from './core/queries/operate/find-last-id.ts';
 export { countMany, findMany, type ManyAction, type ManyJobs } from './core/queries/operate/find-many.ts';
 export { type CauseOfErrors, countOfCause, findOfCause } from './core/queries/operate/find-of-cause.ts';
 export { findSearchEnd } from './core/queries/operate/find-search-end.ts';

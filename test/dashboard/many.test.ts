@@ -40,6 +40,24 @@ async function press(dashboard: Dashboard, html: string): Promise<string> {
   return await press(dashboard, next);
 }
 
+/** A page that is asked for while the jobs are locked, until it does without a count of them. */
+async function uncounted(dashboard: Dashboard, path: string): Promise<string> {
+  let html: Promise<string> | undefined;
+  let answered = false;
+  await database.client.begin(async (tx) => {
+    await tx`lock table queue_jobs in access exclusive mode`;
+    html = page(dashboard, path).finally(() => {
+      answered = true;
+    });
+    // On another connection: a transaction sees the activity as it was when it first looked.
+    const waiting = () => database.client`
+      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+        and query like '%max(%' and query not like '%count(%'`;
+    await vi.waitUntil(async () => answered || (await waiting()).length > 0, { timeout: 20_000 });
+  });
+  return String(await html);
+}
+
 describe('some that are selected', () => {
   test('are cancelled, those only, and what is not to be cancelled is not counted', async () => {
     const [a, b, c] = await addJobs(database.client, [{}, { workerId: 4 }, {}]);
@@ -220,6 +238,26 @@ describe('all that match a filter', () => {
     const later = await addJob(database.client);
     expect(await press(dashboard, html)).toMatch(/done=cancelled-many&n=2500$/);
     expect(await stateOf(later)).toBe('due');
+  });
+
+  test.each(['cancel', 'run-now'])('%s: where counting took too long, too', async (action) => {
+    await addJobs(database.client, [{ dueInMs: 60_000 }, { dueInMs: 60_000 }]);
+    const dashboard = dashboardFor();
+    const html = await uncounted(dashboard, many({ action, of: 'all', q: 'kind:k' }));
+    expect(textOf(html)).toMatch(/\? jobs match .* so their number is unknown/);
+    const later = await addJob(database.client, { dueInMs: 60_000 });
+    expect(await press(dashboard, html)).toMatch(/n=2$/);
+    expect(await stateOf(later)).toBe('scheduled');
+  });
+
+  test('nothing is asked where not even the last of them was found in time', async () => {
+    await addJob(database.client);
+    const html = await database.client.begin(async (tx) => {
+      await tx`lock table queue_jobs in access exclusive mode`;
+      return await page(dashboardFor(), many({ action: 'cancel', of: 'all', q: '' }));
+    });
+    expect(textOf(html)).toContain('The database took too long');
+    expect(formsOf(html)).toEqual([]);
   });
 
   test('a request that has gone on for long says how far it is, and the next one goes on from there', async () => {

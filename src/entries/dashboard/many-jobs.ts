@@ -1,6 +1,8 @@
+import type { Executor } from '../../index.ts';
 import {
   countMany,
   databaseTime,
+  findLastId,
   findMany,
   isLiveState,
   type ManyAction,
@@ -57,27 +59,34 @@ export function chosenOf(
   return { action, q, ids: selected, jobs };
 }
 
-/** How many jobs these are. */
+/** How many jobs these are, and which are meant. */
 export interface Counted {
-  readonly jobs: number;
-  /** The last of them. */
+  /** `undefined` when counting took too long. */
+  readonly jobs: number | undefined;
+  /** The last of them, or where they were not counted the last job of all. */
   readonly until: number;
+  /** When they were counted, by the database's clock. */
+  readonly asOf: number;
 }
 
-/** How many jobs these are, and by the database's clock when; `undefined` when counting took too long. */
-export async function countChosen(
-  visit: Visit,
-  chosen: Chosen,
-): Promise<(Counted & { readonly asOf: number }) | undefined> {
+/** Counts these jobs; `undefined` when even finding the last of all jobs took too long. */
+export async function countChosen(visit: Visit, chosen: Chosen): Promise<Counted | undefined> {
   const { searches, viewer, settings } = visit;
-  const { tables } = settings.queue;
+  const { db, queue } = settings;
+  const { tables } = queue;
   const name = JSON.stringify(['count', scopeName(visit), chosen.action, chosen.q, chosen.ids]);
-  const found = await searches.at(viewer, name, LOOK_MS, async (db) => {
-    // Rounded up: what has ended in the same millisecond is among them.
-    const asOf = (await databaseTime(db, tables)).getTime() + 1;
-    return { ...(await countMany(db, tables, chosen.jobs)), asOf };
+  // Rounded up: what has ended in the same millisecond is among them.
+  const now = async (tx: Executor) => (await databaseTime(tx, tables)).getTime() + 1;
+  const counted = await searches.at(viewer, name, LOOK_MS, async (tx) => {
+    const asOf = await now(tx);
+    return { ...(await countMany(tx, tables, chosen.jobs)), asOf };
   });
-  return found?.value;
+  if (counted !== undefined) return counted.value;
+  return await within(db, tables, LOOK_MS, async (tx) => {
+    const asOf = await now(tx);
+    const until = await findLastId(tx, tables, chosen.action === 'redrive' ? 'results' : 'live');
+    return { jobs: undefined, until, asOf };
+  });
 }
 
 /** How far it is to go, and of what it must know. */

@@ -50,6 +50,7 @@ import {
 import { findHeadsQuery } from '../../../src/core/queries/operate/find-heads.ts';
 import { findJobQuery } from '../../../src/core/queries/operate/find-job.ts';
 import { findJobsQuery } from '../../../src/core/queries/operate/find-jobs.ts';
+import { findLastIdQuery } from '../../../src/core/queries/operate/find-last-id.ts';
 import { findLiveIdsQuery } from '../../../src/core/queries/operate/find-live-ids.ts';
 import { countManyQuery, findManyQuery } from '../../../src/core/queries/operate/find-many.ts';
 import { countOfCauseQuery, findOfCauseQuery } from '../../../src/core/queries/operate/find-of-cause.ts';
@@ -1335,6 +1336,8 @@ export function allStatements(
       bound: 100,
       live: 'failed',
     }),
+    'findLastIdQuery, live': findLastIdQuery(tables, 'live'),
+    'findLastIdQuery, of results': findLastIdQuery(tables, 'results'),
     countManyQuery: countManyQuery(tables, {
       action: 'redrive',
       search: { payload: [], own: [] },

@@ -1,10 +1,10 @@
-import { databaseTime, type ManyAction } from '../../../internal.ts';
+import type { ManyAction } from '../../../internal.ts';
 import { countText } from '../duration.ts';
 import { backOf, type Fields, JOBS } from '../form-fields.ts';
 import { Fragment, h } from '../html.ts';
 import { type Chosen, type Counted, chosenOf, countChosen, RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
-import { Page } from '../parts/layout.tsx';
+import { Page, SlowPage } from '../parts/layout.tsx';
 import { Foreign } from '../parts/text.tsx';
 import type { Progress } from '../stretch.ts';
 import { LOOK_MS, may, type Visit } from '../visit.ts';
@@ -45,18 +45,17 @@ export async function manyPage(visit: Visit) {
     );
   }
   const counted = await countChosen(visit, chosen);
-  const { db, queue } = visit.settings;
-  const asOf = counted?.asOf ?? (await databaseTime(db, queue.tables)).getTime() + 1;
+  if (counted === undefined) return <SlowPage visit={visit} title={TITLES[chosen.action]} />;
   return (
     <Page visit={visit} title={TITLES[chosen.action]}>
       <section class="card many">
-        {counted?.jobs === 0 ? (
+        {counted.jobs === 0 ? (
           <Empty title="No matching jobs">
             The action applies to none of these jobs, or another user was faster.{' '}
             <a href={back}>Back to the jobs</a>
           </Empty>
         ) : (
-          <Question visit={visit} chosen={chosen} counted={counted} asOf={asOf} back={back} />
+          <Question visit={visit} chosen={chosen} counted={counted} back={back} />
         )}
       </section>
     </Page>
@@ -66,32 +65,29 @@ export async function manyPage(visit: Visit) {
 interface QuestionProps {
   readonly visit: Visit;
   readonly chosen: Chosen;
-  /** `undefined` when counting took too long. */
-  readonly counted: Counted | undefined;
-  /** When they were counted, by the database's clock. */
-  readonly asOf: number;
+  readonly counted: Counted;
   readonly back: string;
 }
 
-function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
+function Question({ visit, chosen, counted: { jobs, until, asOf }, back }: QuestionProps) {
   const { action, q, ids } = chosen;
-  const label = counted === undefined ? 'all of them' : jobsText(counted.jobs);
+  const label = jobs === undefined ? 'all of them' : jobsText(jobs);
   const fields = {
     of: ids === undefined ? 'all' : 'selected',
     q,
     ids: (ids ?? []).join(' '),
-    until: String(counted?.until ?? Number.MAX_SAFE_INTEGER),
+    until: String(until),
     asof: String(asOf),
-    ...(counted !== undefined && { total: String(counted.jobs) }),
+    ...(jobs !== undefined && { total: String(jobs) }),
     back: JOBS,
   };
   return (
     <>
       <p class="number-of">
-        <b>{counted === undefined ? '?' : countText(counted.jobs)}</b>{' '}
+        <b>{jobs === undefined ? '?' : countText(jobs)}</b>{' '}
         {ids !== undefined
           ? `of ${jobsText(ids.length)} selected`
-          : counted?.jobs === 1
+          : jobs === 1
             ? 'job matches'
             : 'jobs match'}
       </p>
@@ -102,7 +98,7 @@ function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
           <Foreign text={q} />
         </p>
       )}
-      {counted === undefined ? (
+      {jobs === undefined ? (
         <p class="notice is-bad">
           Counting them took more than {LOOK_MS / 1000} s, so their number is unknown.
         </p>

@@ -1,0 +1,1 @@
+select coalesce(max(j.id), 0)::float8 as last from "queue_jobs" as j
