@@ -384,6 +384,18 @@ describe('by the words of the dashboard', () => {
     });
   });
 
+  test('cancel ends those that failed and wait for another attempt, due or scheduled', async () => {
+    const ids = await enqueue(3);
+    await database.client`
+      update queue_jobs set attempt = 1, errors = '[{"attempt": 1}]', run_at = run_at + (id % 2) * interval '1 hour'
+      where id = any(${ids.slice(1)})`;
+    expect(await run('cancel', '-f', 'state:retrying', '--yes', '--force')).toMatchObject({
+      code: 0,
+      stdout: '2 cancelled, 0 requested, 0 locked\n',
+    });
+    expect((await queue.find(database.db, ids[0] ?? 0))?.state).toBe('due');
+  });
+
   test('redrive and run-now', async () => {
     // Newest first; the oldest are put back first.
     const [third = 0, second = 0, first = 0] = await discard(3);

@@ -130,10 +130,19 @@ describe('some that are selected', () => {
     expect((await post(dashboard, '/actions/cancel-many', fields)).status).toBe(415);
   });
 
-  test('are cancelled in the state that they were found in, and not once they run', async () => {
-    const [a = 0, b = 0] = await addJobs(database.client, [{}, {}]);
+  test.each([
+    ['due', 0],
+    ['scheduled', 60_000],
+    ['retrying', 0],
+    ['retrying', 60_000],
+  ])('are cancelled %s as they were found, and not once they run: due in %s ms', async (state, dueInMs) => {
+    const failed = { attempt: 1, errors: [{ attempt: 1, name: 'Error', message: 'x', at: '2026-01-01' }] };
+    const [a = 0, b = 0] = await addJobs(database.client, [
+      { ...failed, dueInMs },
+      { ...failed, dueInMs },
+    ]);
     const dashboard = dashboardFor();
-    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: 'state:due' }));
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: `state:${state}` }));
     const { cancelMany } = queue;
     const spy = vi.spyOn(queue, 'cancelMany').mockImplementation(async (...given) => {
       // A worker claims it in between.

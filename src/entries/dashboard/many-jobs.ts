@@ -4,10 +4,10 @@ import {
   databaseTime,
   findLastId,
   findMany,
-  isLiveState,
   type ManyAction,
   type ManyJobs,
 } from '../../internal.ts';
+import { cancelFound } from '../filter/cancel-found.ts';
 import { MAX_FILTER, pinned } from '../filter/filter.ts';
 import type { DashboardAction } from './access.ts';
 import { within } from './looks.ts';
@@ -127,10 +127,8 @@ async function doWith(
   const { db, queue } = visit.settings;
   switch (action) {
     case 'cancel': {
-      // One that was found due may run by now.
-      const state = isLiveState(search.state) ? search.state : undefined;
-      const which = { ids, ...(state !== undefined && { state }) };
-      const { cancelled, requested } = await queue.cancelMany(db, which, { reason: reasonOf(visit) });
+      const which = { ids, state: search.state };
+      const { cancelled, requested } = await cancelFound(queue, db, which, { reason: reasonOf(visit) });
       return cancelled + requested;
     }
     case 'redrive': {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CancelFilter } from '../../../index.ts';
+import { cancelFound } from '../../filter/cancel-found.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
 import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
@@ -65,11 +66,9 @@ async function cancel(context: Context<Flags>): Answer {
       name: 'cancel',
       action: force === true ? 'force' : 'cancel',
       none: { cancelled: 0, requested: 0, locked: 0 },
-      act: async (ids, search) => {
-        // One that was found due may run by now.
-        const state = LIVE_STATES.find((each) => each === search.state);
-        return { ...(await queue.cancelMany(db, { ids: [...ids], ...given({ state }) }, { reason, force })) };
-      },
+      act: async (ids, { state }) => ({
+        ...(await cancelFound(queue, db, { ids, state }, { reason, force })),
+      }),
     });
   }
   const { payload, createdAfter, createdBefore, kind, group, state, limit } = flags;
