@@ -1,8 +1,10 @@
 import { createQueue } from 'drizzle-queue';
-import { createDashboard } from 'drizzle-queue/dashboard';
-import { beforeAll, expect, test } from 'vitest';
+import { createDashboard, type Dashboard } from 'drizzle-queue/dashboard';
+import { queueMetrics } from 'drizzle-queue/schema/metrics';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { countFinished } from '../../src/core/queries/operate/count-finished.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, page, textOf } from './support/visits.ts';
 
@@ -61,4 +63,69 @@ test('results outside of a scope are not counted, and say how far was read', asy
     select extract(epoch from finished_at)::float8 * 1000 as ms from queue_results order by finished_at desc offset 999 limit 1`;
   expect(Math.abs(Number(some.since) - Number(oldest?.ms))).toBeLessThanOrEqual(1);
   expect(some.minutes.reduce((sum, { completed }) => sum + completed, 0)).toBe(500);
+});
+
+describe('charts show each minute at its own time, however old the answer is', () => {
+  const MINUTE_S = 60;
+  afterEach(() => vi.useRealTimers());
+
+  /** How many jobs were completed, by the second in which their minute begins; only where there were any. */
+  async function completedIn(dashboard: Dashboard) {
+    const [, data = ''] = /data-chart="([^"]+)"/.exec(await page(dashboard, '/')) ?? [];
+    const { times, series } = JSON.parse(data.replaceAll('&quot;', '"'));
+    const found = times.map((time: number, index: number) => [time, series[0].values[index]]);
+    return found.filter(([, completed]: number[]) => completed);
+  }
+
+  /** What two pages show, of which the second is loaded four minutes later. */
+  async function twice(dashboard: Dashboard) {
+    const first = await completedIn(dashboard);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 4 * MINUTE_S * 1_000 });
+    return [first, await completedIn(dashboard)];
+  }
+
+  /** The beginnings of the minute that was 50 minutes ago, and of this one. */
+  async function ends(): Promise<[number, number]> {
+    const [row] = await database.client`select floor(extract(epoch from now()) / 60)::int * 60 as now`;
+    return [Number(row?.now) - 50 * MINUTE_S, Number(row?.now)];
+  }
+
+  test('of the results', async () => {
+    await clearTables(database.client);
+    const [early, late] = await ends();
+    await database.client`
+      insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
+        metadata, created_at, run_at, claimed_at, finished_at)
+      select n, 'q', 'k', '{}', 'completed', '[]', 1, 20, 5, 1, '{}', t.at, t.at, t.at, t.at
+      from generate_series(1, 5) as n, lateral (select to_timestamp(case when n > 3 then ${early}::float8 else ${late}::float8 end) as at) as t`;
+    const dashboard = createDashboard({
+      db: another(database.db),
+      queue: createQueue(),
+      authorize: () => 'read',
+    });
+    const expected = [
+      [early, 2],
+      [late, 3],
+    ];
+    expect(await twice(dashboard)).toEqual([expected, expected]);
+  });
+
+  test('of what workers have reported', async () => {
+    await addMetricsTable(database);
+    const [early, late] = await ends();
+    await database.client`
+      insert into queue_metrics (at, minutes, worker_id, report, queue, kind, completed, wait, run, wait_ms, run_ms)
+      values (to_timestamp(${early}::float8), 1, 1, 1, 'q', 'k', 10, '{}', '{}', 0, 0),
+        (to_timestamp(${late}::float8), 1, 1, 2, 'q', 'k', 20, '{}', '{}', 0, 0)`;
+    const dashboard = createDashboard({
+      db: another(database.db),
+      queue: createQueue({ metrics: queueMetrics }),
+      authorize: () => 'read',
+    });
+    const expected = [
+      [early, 10],
+      [late, 20],
+    ];
+    expect(await twice(dashboard)).toEqual([expected, expected]);
+  });
 });

@@ -6,8 +6,8 @@ import { inScope, type JobScope } from '../../sql/job-scope.ts';
 
 /** What ended within one minute, of the jobs whose results are kept. */
 export interface FinishedMinute {
-  /** Minutes before now: 0 is the current one. */
-  readonly ago: number;
+  /** Its beginning. */
+  readonly at: Date;
   readonly completed: number;
   readonly discarded: number;
   readonly cancelled: number;
@@ -49,7 +49,7 @@ export async function countFinished(
   const oldestMs = Math.min(...rows.map((row) => dateOf(row.since).getTime()));
   return {
     minutes: rows.map((row) => ({
-      ago: Number(row.ago),
+      at: dateOf(row.at),
       completed: Number(row.completed),
       discarded: Number(row.discarded),
       cancelled: Number(row.cancelled),
@@ -69,13 +69,13 @@ export function countFinishedQuery(
   const share = (fraction: string, column: string) =>
     sql.raw(`percentile_cont(${fraction}) within group (order by f.${column}) filter (where f.seen)`);
   return sql`
-    select f.ago, count(*)::float8 as read, ${epochMs('min(f.finished_at)')} as since,
+    select f.at, count(*)::float8 as read, ${epochMs('min(f.finished_at)')} as since,
       ${of('completed')}, ${of('discarded')}, ${of('cancelled')},
       ${share('0.5', 'wait')} as wait_50, ${share('0.95', 'wait')} as wait_95,
       ${share('0.5', 'run')} as run_50, ${share('0.95', 'run')} as run_95
     from (
       select r.state, r.finished_at, ${sql.join([sql`true`, ...inScope(scope, 'r')], sql` and `)} as seen,
-        floor(date_part('epoch', statement_timestamp() - r.finished_at) / 60)::int as ago,
+        floor(date_part('epoch', r.finished_at) / 60) * 60000 as at,
         least(greatest(${msBetween('r.run_at', 'r.claimed_at')}, 0), ${sql.raw(String(LONGEST_MS))}) as wait,
         date_part('epoch', r.finished_at - r.claimed_at) * 1000 as run
       from (
@@ -84,5 +84,5 @@ export function countFinishedQuery(
         order by r.finished_at desc limit ${bound}
       ) as r
     ) as f
-    group by f.ago order by f.ago`;
+    group by f.at order by f.at`;
 }

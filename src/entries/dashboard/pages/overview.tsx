@@ -1,5 +1,5 @@
 import type { Percentiles, QueueRates } from '../../../index.ts';
-import { countFinished, type Finished, type FinishedMinute } from '../../../internal.ts';
+import { countFinished, databaseTime, type Finished, type FinishedMinute } from '../../../internal.ts';
 import { agoText, amountText, countText, durationText } from '../duration.ts';
 import { figuresSeen, MINUTES } from '../figures.ts';
 import { type Child, Fragment, h } from '../html.ts';
@@ -25,13 +25,13 @@ export async function overviewPage(visit: Visit) {
   const finished =
     figures === undefined || reported === undefined
       ? await lastHour(visit)
-      : { minutes: reportedHour(reported, figures.countedAt), since: undefined };
+      : { minutes: reportedHour(reported), since: undefined, asOf: figures.countedAt };
   const { total, queues = [], workers } = figures ?? {};
   const vitals = granted.whole ? await vitalsOf(visit) : [];
   const found = granted.whole ? [...vitals, ...(await findingsOf(visit, vitals))] : [];
   const findings = found.filter(({ severity }) => severity === 'error' || severity === 'warning');
   const hour = finished && sumOf(finished.minutes);
-  const read = finished?.since && durationText(nowMs - finished.since.getTime());
+  const read = finished?.since && durationText(finished.asOf.getTime() - finished.since.getTime());
   const stretch = read === undefined ? 'the last hour' : `the last ${read}`;
   const within = read === undefined ? 'in the last hour' : `in ${stretch}: older results were not read`;
   const counted = (state: 'due' | 'running' | 'scheduled') =>
@@ -129,22 +129,28 @@ function Tile({ name, href, value, bad = false, children }: TileProps) {
   );
 }
 
+/** What ended in the hour before a time by the database's clock. */
+interface LastHour extends Finished {
+  readonly asOf: Date;
+}
+
 interface ChartsProps {
-  readonly finished: Finished;
+  readonly finished: LastHour;
   /** Whether workers have reported them; otherwise they are read of the results. */
   readonly reported: boolean;
   readonly nowMs: number;
 }
 
-function Charts({ finished: { minutes, since }, reported, nowMs }: ChartsProps) {
-  const byAgo = new Map(minutes.map((minute) => [minute.ago, minute]));
-  const agos = Array.from({ length: MINUTES }, (_, index) => MINUTES - 1 - index);
-  const now = Math.floor(nowMs / 60_000) * 60;
-  const times = agos.map((ago) => now - ago * 60);
+function Charts({ finished: { minutes, since, asOf }, reported, nowMs }: ChartsProps) {
+  const byTime = new Map(minutes.map((minute) => [minute.at.getTime() / 1_000, minute]));
+  // The hour that was read, which may be ten minutes ago; reports are read apart, so they may be younger.
+  const last = Math.floor(asOf.getTime() / 60_000) * 60;
+  const end = Math.max(last, ...byTime.keys());
+  const times = Array.from({ length: MINUTES }, (_, index) => end - (MINUTES - 1 - index) * 60);
   // Of the minute in which reading has stopped a part is known.
-  const known = since === undefined ? MINUTES : Math.floor((nowMs - since.getTime()) / 60_000);
+  const known = since === undefined ? 0 : since.getTime() / 1_000;
   const values = (of: (minute: FinishedMinute | undefined) => number | null) =>
-    agos.map((ago) => (ago < known ? of(byAgo.get(ago)) : null));
+    times.map((time) => (time < known ? null : of(byTime.get(time))));
   const read =
     since === undefined
       ? 'Of the jobs whose results are kept.'
@@ -190,24 +196,26 @@ function Charts({ finished: { minutes, since }, reported, nowMs }: ChartsProps) 
   );
 }
 
-async function lastHour(visit: Visit): Promise<Finished | undefined> {
+async function lastHour(visit: Visit): Promise<LastHour | undefined> {
   const { settings, granted, looks } = visit;
   const slice = { scope: granted.scope, minutes: MINUTES, bound: BOUND };
   return await looks.at(
     `hour ${scopeName(visit)}`,
     LOOK_MS,
-    (db) => countFinished(db, settings.queue.tables, slice),
+    async (db) => ({
+      ...(await countFinished(db, settings.queue.tables, slice)),
+      asOf: await databaseTime(db, settings.queue.tables),
+    }),
     'slow',
   );
 }
 
 /** The same as workers have reported it, also of jobs whose results are not kept. */
-function reportedHour({ totals }: QueueRates, countedAt: Date): FinishedMinute[] {
+function reportedHour({ totals }: QueueRates): FinishedMinute[] {
   const spread = (times: Percentiles | undefined) =>
     times === undefined ? null : { p50: times.p50Ms, p95: times.p95Ms };
   return totals.map(({ at, completed, discarded, cancelled, wait, run }) => ({
-    ago: Math.max(0, Math.floor(countedAt.getTime() / 60_000) - Math.floor(at.getTime() / 60_000)),
-    ...{ completed, discarded, cancelled },
+    ...{ at, completed, discarded, cancelled },
     ...{ waitMs: spread(wait), runMs: spread(run) },
   }));
 }
