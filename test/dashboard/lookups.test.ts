@@ -141,3 +141,21 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
     expect(none.searches).toBeGreaterThan(3);
   });
 });
+
+test.each([
+  ['-infinity', 'due'],
+  ['4713-11-25 BC', 'due'],
+  ['0044-03-15 BC', 'due'],
+  ['1969-12-31 23:59:59.999999+00', 'due'],
+  ['9999-12-31', 'scheduled'],
+  ['200000-01-01', 'scheduled'],
+  ['infinity', 'waiting'],
+])('jobs of %s are listed page by page, each once', async (at, state) => {
+  await clearTables(database.client);
+  const ids = await addJobs(
+    database.client,
+    Array.from({ length: 120 }, () => ({})),
+  );
+  await database.client`update queue_jobs set run_at = ${at}::timestamptz`;
+  expect((await idsOf(`state:${state}`, 240)).ids).toEqual(ids);
+});

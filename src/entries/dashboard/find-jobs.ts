@@ -70,17 +70,22 @@ export function cursorWords(cursor: Cursor | undefined): Record<'before' | 'afte
   if (cursor === undefined) return { before: undefined, after: undefined };
   if ('before' in cursor) return { before: String(cursor.before), after: undefined };
   const { runUs, id } = cursor.after;
-  return { before: undefined, after: `${Number.isFinite(runUs) ? runUs : 'never'}-${id}` };
+  const word = Object.entries(INFINITE).find(([, time]) => time === runUs)?.[0];
+  return { before: undefined, after: `${word ?? runUs}-${id}` };
 }
+
+/** The times of jobs that wait, and of those that were due before every other. */
+const INFINITE = { never: Number.POSITIVE_INFINITY, always: Number.NEGATIVE_INFINITY };
 
 /** The cursor that such words name; `undefined` for anything else. */
 export function cursorOf(query: URLSearchParams): Cursor | undefined {
   const before = numberOf(query.get('before') ?? undefined);
   if (before !== undefined && before > 0) return { before };
-  const [, us, idText] = /^(\d{1,16}|never)-(\d{1,16})$/.exec(query.get('after') ?? '') ?? [];
-  const runUs = us === 'never' ? Number.POSITIVE_INFINITY : numberOf(us);
+  // The last times that PostgreSQL knows have 19 digits.
+  const [, us, idText] = /^(-?\d{1,19}|never|always)-(\d{1,16})$/.exec(query.get('after') ?? '') ?? [];
   const id = numberOf(idText);
-  return runUs === undefined || id === undefined ? undefined : { after: { runUs, id } };
+  if (id === undefined) return undefined;
+  return { after: { runUs: us === 'never' || us === 'always' ? INFINITE[us] : Number(us), id } };
 }
 
 /**
