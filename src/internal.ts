@@ -69,7 +69,13 @@ export { type Band, findBands } from './core/queries/operate/find-bands.ts';
 export { findCause } from './core/queries/operate/find-cause.ts';
 export { type EndPlace, findEndedJobs, findEndOfEnds } from './core/queries/operate/find-ended-jobs.ts';
 export { findLastId } from './core/queries/operate/find-last-id.ts';
-export { countMany, findMany, type ManyAction, type ManyJobs } from './core/queries/operate/find-many.ts';
+export {
+  countMany,
+  findMany,
+  type ManyAction,
+  type ManyJobs,
+  type ManySlice,
+} from './core/queries/operate/find-many.ts';
 export { type CauseOfErrors, countOfCause, findOfCause } from './core/queries/operate/find-of-cause.ts';
 export { findSearchEnd } from './core/queries/operate/find-search-end.ts';
 export { type ErrorGroup, groupErrors } from './core/queries/operate/group-errors.ts';

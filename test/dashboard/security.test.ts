@@ -460,6 +460,30 @@ describe('odd values', () => {
     expect((await post(dashboard, '/actions/cancel-many', many)).status).toBe(422);
   });
 
+  test('an error of an action is not taken for one of its filter', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const id = await addJob(database.client);
+    await database.client.unsafe(`
+      create function divide() returns trigger language plpgsql as $$ begin perform 1 / 0; return old; end $$;
+      create trigger divide before delete on queue_jobs for each row execute function divide()`);
+    try {
+      for (const [path, fields] of [
+        ['cancel', { id: String(id) }],
+        ['cancel-many', { of: 'all', q: 'kind:k', until: '9007199254740991' }],
+      ] as const) {
+        const answer = await post(dashboardFor('write'), `/actions/${path}`, fields);
+        expect(answer.status, path).toBe(500);
+        expect(printed, path).toHaveBeenLastCalledWith(
+          'drizzle-queue dashboard:',
+          expect.objectContaining({ message: 'division by zero' }),
+        );
+      }
+    } finally {
+      printed.mockRestore();
+      await database.client.unsafe('drop trigger divide on queue_jobs; drop function divide()');
+    }
+  });
+
   test.each(['%00', 'x'.repeat(300), '%F0%9F'])(
     '/schedules?after=%s gets an answer in words',
     async (after) => {

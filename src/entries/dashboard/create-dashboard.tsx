@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { Hono } from 'hono/tiny';
 import type { OwnColumns } from '../../core/schema/index.ts';
 import { type Executor, MissingMigrationError } from '../../index.ts';
-import { describeThrown, type ShownJob, showJob, sqlStateOf, unlessMissing } from '../../internal.ts';
+import { describeThrown, type ShownJob, showJob, unlessMissing } from '../../internal.ts';
 import { granted } from './access.ts';
 import { act } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';
@@ -165,8 +165,7 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
       answer.headers.set('retry-after', '5');
       return answer;
     }
-    if (error instanceof UnfitValueError || sqlStateOf(error)?.startsWith('22'))
-      return await refused(c, 422, 'Invalid filter', UNFIT);
+    if (error instanceof UnfitValueError) return await refused(c, 422, 'Invalid filter', UNFIT);
     // Of a failed query the whole error would print its parameters, which may be what `show` hides.
     console.error('drizzle-queue dashboard:', describeThrown(error));
     if (error instanceof MissingMigrationError)

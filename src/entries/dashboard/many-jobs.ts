@@ -6,11 +6,14 @@ import {
   findMany,
   type ManyAction,
   type ManyJobs,
+  type ManySlice,
+  sqlStateOf,
 } from '../../internal.ts';
 import { cancelFound } from '../filter/cancel-found.ts';
 import { MAX_FILTER, pinned } from '../filter/filter.ts';
 import type { DashboardAction } from './access.ts';
 import { within } from './looks.ts';
+import { UnfitValueError } from './searches.ts';
 import { BATCH, doStretch, type Progress, type Stretch } from './stretch.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 import { filterOfVisit } from './visit-filter.ts';
@@ -107,14 +110,21 @@ export async function doWithChosen(
   before: Progress,
   { until, asOf }: Bounds,
 ): Promise<Stretch> {
-  const { db, queue } = visit.settings;
   return await doStretch(before, {
-    find: (after) =>
-      within(db, queue.tables, FIND_MS, (tx) =>
-        findMany(tx, queue.tables, { ...jobs, after, until, limit: BATCH }),
-      ),
+    find: (after) => find(visit, { ...jobs, after, until, limit: BATCH }),
     act: (ids) => doWith(visit, action, jobs, ids, asOf),
   });
+}
+
+/** @throws UnfitValueError where PostgreSQL cannot compare a value of the filter, as when it is counted */
+async function find({ settings }: Visit, slice: ManySlice): Promise<number[] | undefined> {
+  const { db, queue } = settings;
+  try {
+    return await within(db, queue.tables, FIND_MS, (tx) => findMany(tx, queue.tables, slice));
+  } catch (error) {
+    if (sqlStateOf(error)?.startsWith('22')) throw new UnfitValueError();
+    throw error;
+  }
 }
 
 async function doWith(
