@@ -85,6 +85,20 @@ describe('who may see', () => {
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/login']);
   });
 
+  test('and so are its headers: the page of a login keeps its styles and its form', async () => {
+    for (const headers of [
+      { 'content-security-policy': "style-src 'unsafe-inline'", 'x-frame-options': 'SAMEORIGIN' },
+      {},
+    ]) {
+      const login = () => new Response('<style>b{color:red}</style><form action="//id.test">', { headers });
+      const answer = await get(dashboardFor(login), '/jobs');
+      expect(Object.fromEntries(answer.headers)).toEqual({
+        'content-type': 'text/plain;charset=UTF-8',
+        ...headers,
+      });
+    }
+  });
+
   test('the same response for many strangers is whole for each of them', async () => {
     const shared = new Response('Please log in', { status: 401, headers: { 'x-login': 'yes' } });
     const dashboard = dashboardFor(() => shared);

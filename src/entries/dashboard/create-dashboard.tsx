@@ -31,7 +31,7 @@ import { SlowPage } from './parts/layout.tsx';
 import { SAID } from './parts/notice.tsx';
 import { MOST_STEPS, STEP_CUT, type StepsOfJob } from './parts/steps.tsx';
 import { CUT } from './parts/value.tsx';
-import { isOwnRequest, protectiveHeaders } from './protection.ts';
+import { isOwnRequest, type ProtectedEnv, protectiveHeaders } from './protection.ts';
 import { FEW_ROWS_MS, type Found, Searches, UNFIT, UnfitValueError } from './searches.ts';
 import { copyOf } from './shared-response.ts';
 import { TooManySearchesError } from './turns.ts';
@@ -44,7 +44,7 @@ export type Dashboard = (request: Request) => Promise<Response>;
 const JOB_MS = 10_000;
 
 interface Env {
-  readonly Variables: { visit: Visit };
+  readonly Variables: { visit: Visit } & ProtectedEnv['Variables'];
 }
 
 /**
@@ -115,7 +115,10 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
   );
   app.use(async (c, next) => {
     const answer = await settings.authorize(c.req.raw, settings.name);
-    if (answer instanceof Response) return await copyOf(answer);
+    if (answer instanceof Response) {
+      c.set('isOfApp', true);
+      return await copyOf(answer);
+    }
     const allowed = granted(answer, settings.queue.tables);
     if (allowed === undefined) {
       return await refused(c, 403, 'Not allowed', 'Your account has no access to this dashboard.');

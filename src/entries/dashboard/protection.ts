@@ -27,8 +27,8 @@ function isOwnOrigin(origin: string, { headers, url }: Request): boolean {
 }
 
 /**
- * The headers of each answer: no code but the dashboard's own files, and nothing from anywhere else. Those
- * that say something about the whole host are the app's to send.
+ * The headers of the dashboard's own answers: no code but its own files, and nothing from anywhere else.
+ * Those that say something about the whole host are the app's to send.
  */
 const HEADERS = {
   'content-security-policy':
@@ -43,9 +43,17 @@ const HEADERS = {
   'x-xss-protection': '0',
 };
 
-export function protectiveHeaders(): MiddlewareHandler {
+export interface ProtectedEnv {
+  readonly Variables: {
+    /** Whether it is a response of the app's, such as the page of a login, which has its own headers. */
+    isOfApp?: true;
+  };
+}
+
+export function protectiveHeaders(): MiddlewareHandler<ProtectedEnv> {
   return async (c, next) => {
     await next();
+    if (c.get('isOfApp')) return;
     for (const [name, value] of Object.entries(HEADERS)) c.res.headers.set(name, value);
   };
 }
