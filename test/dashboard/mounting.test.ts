@@ -1,8 +1,10 @@
-import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, request, Server } from 'node:http';
+import { connect, createServer as createHttp2Server, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { createQueue } from 'drizzle-queue';
-import { createDashboard, toNode } from 'drizzle-queue/dashboard';
+import { createDashboard, type NodeHandler, toNode } from 'drizzle-queue/dashboard';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
@@ -11,7 +13,7 @@ import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
 const queue = createQueue();
-const servers: Server[] = [];
+const servers: (Server | Http2Server)[] = [];
 
 beforeEach(async () => {
   await clearTables(database.client);
@@ -19,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => {
   for (const server of servers.splice(0)) {
-    server.closeAllConnections();
+    if (server instanceof Server) server.closeAllConnections();
     server.close();
   }
 });
@@ -34,6 +36,26 @@ async function listening(listener: RequestListener): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // It listens on a port.
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function listeningOverHttp2(listener: NodeHandler): Promise<string> {
+  const server = createHttp2Server((request, response) => void listener(request, response));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function getOverHttp2(origin: string, path: string, headers: Record<string, string> = {}) {
+  const client = connect(origin);
+  try {
+    const stream = client.request({ ':path': path, ...headers });
+    const [answered] = await once(stream, 'response');
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    return { status: answered[':status'], text: Buffer.concat(chunks).toString() };
+  } finally {
+    client.close();
+  }
 }
 
 async function textOf(message: IncomingMessage): Promise<string> {
@@ -193,6 +215,42 @@ describe('toNode', () => {
       expect((await fetch(origin)).status).toBe(200);
       expect((await fetch(origin)).status).toBe(500);
       expect((await fetch(origin)).status).toBe(500);
+      expect(unhandled).not.toHaveBeenCalled();
+    } finally {
+      process.off('unhandledRejection', unhandled);
+      printed.mockRestore();
+    }
+  });
+
+  test('an answer that another middleware has begun is left alone', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    try {
+      const handler = toNode(dashboardAt('/'));
+      const origin = await listening(async (asked, response) => {
+        const handled = handler(asked, response);
+        // As one that limits the time of each answer.
+        response.writeHead(503).flushHeaders();
+        const outcome = await handled.catch((error: unknown) => error);
+        response.end(String(outcome));
+      });
+      const answer = await fetch(origin);
+      expect([answer.status, await answer.text()]).toEqual([503, 'undefined']);
+      expect(printed).not.toHaveBeenCalled();
+    } finally {
+      printed.mockRestore();
+    }
+  });
+
+  test('a header that cannot be sent is a 500, and the process goes on', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    try {
+      // As a login that the app has fetched from a server of HTTP/1.
+      const login = new Response('Please log in', { headers: { 'keep-alive': 'timeout=5' } });
+      const origin = await listeningOverHttp2(toNode(async () => login));
+      expect(await getOverHttp2(origin, '/')).toEqual({ status: 500, text: '' });
+      expect(printed).toHaveBeenCalledOnce();
       expect(unhandled).not.toHaveBeenCalled();
     } finally {
       process.off('unhandledRejection', unhandled);

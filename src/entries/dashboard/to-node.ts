@@ -15,12 +15,15 @@ export interface NodeRequest extends AsyncIterable<Uint8Array | string> {
   readonly readableEnded?: boolean;
 }
 
-/** What is used of a response of `node:http`. */
+/** What is used of a response of `node:http` or `node:http2`. */
 export interface NodeResponse {
   statusCode: number;
   readonly destroyed: boolean;
+  readonly headersSent: boolean;
   setHeader(name: string, value: string | readonly string[]): unknown;
-  end(chunk?: Uint8Array): unknown;
+  removeHeader(name: string): unknown;
+  end(): unknown;
+  end(chunk: Uint8Array): unknown;
   once(event: 'close', listener: () => void): unknown;
 }
 
@@ -31,19 +34,39 @@ const MAX_BODY = 1_048_576;
 
 /**
  * The dashboard for servers of `node:http`: Express, Fastify, NestJS. It takes the path from `originalUrl`
- * where a router has shortened `url`, and a form from `body` where a parser has read it.
+ * where a router has shortened `url`, and a form from `body` where a parser has read it. It never rejects:
+ * `node:http` does not await its listeners, so a rejection would end the process.
  */
 export function toNode(dashboard: Dashboard): NodeHandler {
   return async (request, response) => {
     const ended = new AbortController();
     response.once('close', () => ended.abort());
-    const { status, headers, cookies, body } = await answerOf(dashboard, request, ended.signal);
-    if (response.destroyed) return;
-    response.statusCode = status;
-    for (const [name, value] of headers) response.setHeader(name, value);
-    if (cookies.length > 0) response.setHeader('set-cookie', cookies);
-    response.end(request.method === 'HEAD' ? undefined : body);
+    const answer = await answerOf(dashboard, request, ended.signal);
+    // The browser has gone, or another middleware has answered, such as one that limits the time.
+    if (response.destroyed || response.headersSent) return;
+    try {
+      send(answer, request, response);
+    } catch (error) {
+      // HTTP/2 refuses some headers, which a response of the app's may have.
+      console.error('drizzle-queue dashboard:', describeThrown(error));
+      if (response.headersSent) return;
+      for (const [name] of answer.headers) response.removeHeader(name);
+      response.statusCode = 500;
+      response.end();
+    }
   };
+}
+
+function send(
+  { status, headers, cookies, body }: NodeAnswer,
+  { method }: NodeRequest,
+  to: NodeResponse,
+): void {
+  to.statusCode = status;
+  for (const [name, value] of headers) to.setHeader(name, value);
+  if (cookies.length > 0) to.setHeader('set-cookie', cookies);
+  if (method === 'HEAD') to.end();
+  else to.end(body);
 }
 
 interface NodeAnswer {
@@ -53,7 +76,7 @@ interface NodeAnswer {
   readonly body: Uint8Array;
 }
 
-/** It never rejects: `node:http` does not await its listeners, so a rejection would end the process. */
+/** It never rejects: see `toNode`. */
 async function answerOf(
   dashboard: Dashboard,
   request: NodeRequest,
