@@ -48,7 +48,7 @@ async function listeningOverHttp2(listener: NodeHandler): Promise<string> {
 async function getOverHttp2(origin: string, path: string, headers: Record<string, string> = {}) {
   const client = connect(origin);
   try {
-    const stream = client.request({ ':path': path, ...headers });
+    const stream = client.request({ ':path': path, ...headers }).end();
     const [answered] = await once(stream, 'response');
     const chunks: Uint8Array[] = [];
     for await (const chunk of stream) chunks.push(chunk);
@@ -238,6 +238,28 @@ describe('toNode', () => {
       expect(printed).not.toHaveBeenCalled();
     } finally {
       printed.mockRestore();
+    }
+  });
+
+  test('over HTTP/2 the host is known', async () => {
+    const dashboard = (hosts: string[]) =>
+      createDashboard({ db: database.db, queue, authorize: () => 'write', hosts });
+    for (const [hosts, status] of [
+      [['shop.test:8443'], 200],
+      [['other.test'], 403],
+    ] as const) {
+      const origin = await listeningOverHttp2(toNode(dashboard([...hosts])));
+      const answer = await getOverHttp2(origin, '/jobs', { ':authority': 'shop.test:8443' });
+      expect(answer.status).toBe(status);
+    }
+    const form = { ':method': 'POST', 'content-type': 'application/x-www-form-urlencoded' };
+    const origin = await listeningOverHttp2(toNode(dashboard(['shop.test'])));
+    for (const [from, status] of [
+      ['http://shop.test', 404],
+      ['http://localhost', 403],
+    ] as const) {
+      const headers = { ...form, ':authority': 'shop.test', origin: from };
+      expect((await getOverHttp2(origin, '/actions/pause', headers)).status).toBe(status);
     }
   });
 

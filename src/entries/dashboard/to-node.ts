@@ -119,6 +119,9 @@ async function toRequest(request: NodeRequest, signal: AbortSignal): Promise<Req
     if (value === undefined || name.startsWith(':')) continue;
     for (const each of typeof value === 'string' ? [value] : value) headers.append(name, each);
   }
+  const { ':authority': authority } = given;
+  // Over HTTP/2 browsers send no `host`.
+  if (typeof authority === 'string' && !headers.has('host')) headers.set('host', authority);
   const path = request.originalUrl ?? request.url ?? '/';
   const protocol = Reflect.get(socket, 'encrypted') === true ? 'https' : 'http';
   let url: URL;
