@@ -62,6 +62,14 @@ describe('every page', () => {
     expect(textOf(await page(dashboardFor(), '/jobs'))).toContain('No job yet');
   });
 
+  test('may be at a base path that is also the path of a page, where no router takes it off', async () => {
+    const dashboard = dashboardFor('read', { basePath: '/jobs' });
+    expect(await page(dashboard, '/jobs')).toContain('<h1>Overview</h1>');
+    expect(await page(dashboard, '/jobs/jobs')).toContain('<h1>Jobs</h1>');
+    const id = await addJob(database.client);
+    expect(await page(dashboard, `/jobs/jobs/${id}`)).toContain(`<h1>k #${id}</h1>`);
+  });
+
   test('at the root of a host', async () => {
     const html = await page(dashboardFor('read', { basePath: '/' }), '/');
     expect(html).toContain('href="/jobs"');

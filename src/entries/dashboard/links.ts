@@ -47,7 +47,10 @@ export function nameInPath(name: string | undefined): string {
   return name === undefined ? '' : `/~${name}`;
 }
 
-/** The path in the dashboard that a URL's path names, whether or not the server has taken off the base. */
+/**
+ * The path in the dashboard that a URL's path names, whether or not the server has taken off the base. A base
+ * such as `/jobs` is also the path of a page: then the URL is taken to be whole.
+ */
 export function pathIn(base: string, pathname: string): string {
   if (base === '') return pathname;
   if (pathname === base) return '/';

@@ -55,7 +55,10 @@ export interface LookOptions {
    * again for every action.
    */
   readonly authorize: (request: Request, name: string | undefined) => Authorization | Promise<Authorization>;
-  /** The path under which the app serves the dashboard, such as `/admin/queue`. @default '/' */
+  /**
+   * The path under which the app serves the dashboard, such as `/admin/queue`. Where a router takes it off
+   * the URL, it must not be a path of the dashboard's own, such as `/jobs` or `/queues`. @default '/'
+   */
   readonly basePath?: string | undefined;
   /**
    * Decides how each value is shown: returns a text, or `null` to hide it; throwing hides it too. With it
