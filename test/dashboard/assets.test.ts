@@ -25,7 +25,7 @@ test('bytes become a text and come back, however many', () => {
   }
 });
 
-test('the entry with its assets is at most 220 kB', async () => {
+test('the entry with its assets is at most 224 kB', async () => {
   const { outputFiles } = await build({
     entryPoints: ['src/entries/dashboard/index.ts'],
     bundle: true,
@@ -35,7 +35,7 @@ test('the entry with its assets is at most 220 kB', async () => {
     platform: 'node',
     external: ['drizzle-orm'],
   });
-  expect(outputFiles[0]?.contents.byteLength).toBeLessThan(220_000);
+  expect(outputFiles[0]?.contents.byteLength).toBeLessThan(224_000);
 });
 
 test('every bundled package is named with its licence in the notices', async () => {

@@ -4,7 +4,6 @@ import { dateOf } from '../sql/epoch-ms.ts';
 import { type Database, type Executor, queryRows, sqlStateOf, type Transaction } from '../sql/executor.ts';
 import { hasNoTransactions, limitTimeQuery, restoreLimitsQuery } from '../sql/limit-time.ts';
 import { transact } from '../sql/transact.ts';
-import { Condition } from '../time/condition.ts';
 import { settlesWithin } from '../time/resolves-within.ts';
 
 /** What `withinTime` runs its statements in. */
@@ -71,20 +70,20 @@ class Patience {
   }
 
   async transact<T>(db: Database, run: (tx: Transaction) => Promise<T>): Promise<T> {
-    const [begun, ended] = [new Condition(), new Condition()];
-    void this.#watch(begun.wait());
+    const [begun, ended] = [signal(), signal()];
+    void this.#watch(begun.heard);
     const steps = async (tx: Transaction) => {
-      begun.signal();
+      begun.give();
       try {
         const execute = (query: Parameters<Transaction['execute']>[0]) => this.#watch(tx.execute(query));
         return await run(Object.create(tx, { execute: { value: execute } }));
       } finally {
-        void this.#watch(ended.wait());
+        void this.#watch(ended.heard);
       }
     };
     return await transact(db, steps, this.#lost).finally(() => {
-      begun.signal();
-      ended.signal();
+      begun.give();
+      ended.give();
     });
   }
 
@@ -95,4 +94,12 @@ class Patience {
     }
     return await coming;
   }
+}
+
+function signal(): { readonly heard: Promise<void>; give(): void } {
+  let give: () => void = () => undefined;
+  const heard = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return { heard, give: () => give() };
 }
