@@ -610,12 +610,19 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       );
       if (job === undefined) return;
       const from = oneOf([...model.stepsOf(job.id).keys()], step);
+      // A signal that is just being sent, of those out of which it has received something.
+      const isLocked = [...model.lockedBoxes].some((box) => {
+        const [id, signal = ''] = box.split(' ');
+        return Number(id) === job.id && (model.box(job.id, signal)?.received ?? 0) > 0;
+      });
       const expected =
         job.state === 'completed'
           ? 'completed'
-          : job.state === 'live' && job.workerId !== null
-            ? 'running'
-            : 'redriven';
+          : isLocked
+            ? 'locked'
+            : job.state === 'live' && job.workerId !== null
+              ? 'running'
+              : 'redriven';
       expect(await workflows.redrive(db, job.id, { from })).toBe(expected);
       saw(`redriven from a step: ${expected}`);
       if (expected !== 'redriven') return;
