@@ -1,16 +1,16 @@
     with looked as materialized (
-      select g.group_key, g.ready_at, g.turn, coalesce((
-        select max(l.rate_per_ms) from "queue_limits" as l
-        where l.queue = $1 and l.kind = '' and l.group_key in ('*', g.group_key)
-      ), $2::int8) as rate_per_ms
-      from "queue_groups" as g
-      where g.queue = $3 and g.group_key > $4
-      order by g.group_key limit (select $5::int8)
+      select g.group_key, g.turn from "queue_groups" as g
+      where g.queue = $1 and g.group_key > $2
+      order by g.group_key limit (select $3::int8)
     ),
     locked as materialized (
-      select g.group_key, l.rate_per_ms, g.rate_used from looked as l cross join lateral (
+      select g.group_key, g.rate_used, coalesce((
+          select max(l.rate_per_ms) from "queue_limits" as l
+          where l.queue = $4 and l.kind = '' and l.group_key in ('*', g.group_key)
+        ), $5::int8) as rate_per_ms
+      from looked as s cross join lateral (
         select g.group_key, g.rate_used from "queue_groups" as g
-        where g.queue = $6 and g.group_key = l.group_key and g.turn = l.turn and g.ready_at = 'infinity'
+        where g.queue = $6 and g.group_key = s.group_key and g.turn = s.turn and g.ready_at = 'infinity'
         for update skip locked
       ) as g
     ),
@@ -47,8 +47,8 @@
       (select count(*)::float8 from unused) as pruned
     from looked as l
 -- $1 = "mail"
--- $2 = 1000
--- $3 = "mail"
+-- $2 = "mail"
+-- $3 = 1000
 -- $4 = "mail"
 -- $5 = 1000
 -- $6 = "mail"

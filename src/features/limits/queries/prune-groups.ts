@@ -43,18 +43,18 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
   const { queueJobs, queueGroups, queueHolds, queueLimits } = tables;
   return sql`
     with looked as materialized (
-      select g.group_key, g.ready_at, g.turn, coalesce((
-        select max(l.rate_per_ms) from ${queueLimits} as l
-        where l.queue = ${queue} and l.kind = '' and l.group_key in ('*', g.group_key)
-      ), ${ratePerMs ?? MAX_PER_MS}::int8) as rate_per_ms
-      from ${queueGroups} as g
+      select g.group_key, g.turn from ${queueGroups} as g
       where g.queue = ${queue} and g.group_key > ${after}
       order by g.group_key limit (select ${PRUNED_AT_ONCE}::int8)
     ),
     locked as materialized (
-      select g.group_key, l.rate_per_ms, g.rate_used from looked as l cross join lateral (
+      select g.group_key, g.rate_used, coalesce((
+          select max(l.rate_per_ms) from ${queueLimits} as l
+          where l.queue = ${queue} and l.kind = '' and l.group_key in ('*', g.group_key)
+        ), ${ratePerMs ?? MAX_PER_MS}::int8) as rate_per_ms
+      from looked as s cross join lateral (
         select g.group_key, g.rate_used from ${queueGroups} as g
-        where g.queue = ${queue} and g.group_key = l.group_key and g.turn = l.turn and g.ready_at = 'infinity'
+        where g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn and g.ready_at = 'infinity'
         for update skip locked
       ) as g
     ),
