@@ -57,6 +57,10 @@ async function empty(): Promise<void> {
   await database.client.unsafe(
     'truncate queue_jobs, queue_groups, queue_holds, queue_notes, queue_workers, queue_results',
   );
+  // A table that is emptied keeps what the last ANALYZE saw of its values.
+  await database.client`
+    delete from pg_statistic where starelid = any(array['queue_jobs', 'queue_groups', 'queue_holds', 'queue_notes',
+      'queue_workers', 'queue_results']::regclass[])`;
   [worker = 0] = await addWorkers(database.client);
 }
 
@@ -217,7 +221,7 @@ describe.sequential('1,000,000 jobs of 100,000 keys, under an old snapshot', () 
 
   let done = 0;
   // Measured after 60,000 jobs more: claims of 1, 20 and 200 touch 980, 1,640 and 7,460 pages instead of
-  // 410, 1,050 and 6,630; admission 12,300, and the look for due groups 1,400 instead of 4.
+  // 410, 1,050 and 6,630, and the look for due groups 1,400 instead of 4.
   test.each(WAYS)(
     'after 20,000 jobs more, %s',
     async (_, limits) => {
@@ -229,7 +233,8 @@ describe.sequential('1,000,000 jobs of 100,000 keys, under an old snapshot', () 
           await expectBuffers(claim, 1_000 + 50 * limit + done / 50);
         }
       }
-      await expectBuffers(admitGroupsQuery(tables, 'q'), 60_000);
+      // Measured: 64,700 to 72,700, which is 16 to 18 pages per note. Before claims used notes themselves few were left.
+      await expectBuffers(admitGroupsQuery(tables, 'q'), 62_000 + done / 3);
       await expectBuffers(findDueGroupsQuery(tables, [{ queue: 'q' }]), 20 + done / 30);
     },
     300_000,
