@@ -1,3 +1,3 @@
     with before as materialized (select current_setting('lock_timeout') as former)
     select former, set_config('lock_timeout', $1::text, true) as set from before
--- $1 = "mail"
+-- $1 = "100ms"

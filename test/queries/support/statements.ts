@@ -573,7 +573,7 @@ export function allStatements(
     lockFlowQuery: lockFlowQuery(workflows, id),
     lockBatchesQuery: lockBatchesQuery(workflows, [id, id + 1], 'change'),
     'lockBatchesQuery, to share': lockBatchesQuery(workflows, [id], 'share'),
-    setLockTimeoutQuery: setLockTimeoutQuery(text),
+    setLockTimeoutQuery: setLockTimeoutQuery('100ms'),
     spareMembersQuery: spareMembersQuery(workflows, { queue: text, ids: [id] }),
     parkWaitersQuery: parkWaitersQuery(workflows, {
       flowId: id,
