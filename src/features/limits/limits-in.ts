@@ -5,8 +5,10 @@ import { shown } from '../../core/job/shown.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import { checkSameSet } from '../../core/schema/same-set.ts';
 import { Limits } from './limits.ts';
+import { NOT_DECLARED } from './not-declared.ts';
 import { checkQueueLimits, type QueueLimits } from './settings/limit-settings.ts';
 import type { LimitTables } from './sql/limit-tables.ts';
+import { UndeclaredLimits } from './undeclared-limits.ts';
 
 /** Makes the limits of a queue: what {@link limitsIn} returns. */
 export type MakeLimits = (queue: QueueOfLimits) => Limits;
@@ -46,8 +48,10 @@ export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, Q
   const limits = new Map(
     Object.entries(byQueue).map(([queue, settings]) => [queue, checkQueueLimits(queue, settings)]),
   );
+  const tellsGroups: unknown = Reflect.get(byQueue, NOT_DECLARED);
   return (queue) => {
     checkSameSet('limitsIn', queue.tables.queueJobs, given, 'createControlTables');
-    return new Limits(queue, given, limits);
+    if (tellsGroups === undefined) return new Limits(queue, given, limits);
+    return new UndeclaredLimits(queue, given, tellsGroups === true);
   };
 }

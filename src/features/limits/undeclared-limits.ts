@@ -1,24 +1,18 @@
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { Limits } from './limits.ts';
-import type { MakeLimits } from './limits-in.ts';
 import { withGrouping } from './sql/group-statements.ts';
 import type { LimitTables } from './sql/limit-tables.ts';
 
 /**
- * As `limitsIn`, for a process that does not know the code of the app: any queue may have limits, and groups.
- * As if none had any, `queue.check` would say of live jobs that their groups are to be taken off.
- *
- * @param tellsGroups whether statements about jobs in groups also write what claims must know of that
+ * Those of a process that does not know the code of the app: any queue may have limits, and groups. As if
+ * none had any, `queue.check` would say of live jobs that their groups are to be taken off.
  */
-export function undeclaredLimitsIn(tables: LimitTables, tellsGroups: boolean): MakeLimits {
-  return (queue) => new UndeclaredLimits(queue, tables, tellsGroups);
-}
-
-class UndeclaredLimits extends Limits {
+export class UndeclaredLimits extends Limits {
   readonly #given: QueueTables;
   readonly #tellsGroups: boolean;
 
+  /** @param tellsGroups see `notDeclared` */
   constructor(queue: QueueOfLimits, tables: LimitTables, tellsGroups: boolean) {
     super(queue, tables, new Map());
     this.#given = queue.tables;

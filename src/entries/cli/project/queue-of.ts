@@ -1,7 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
-import { createQueue, type Database, type Queue, schedulesIn, workflowsIn } from '../../../index.ts';
-import { strangersAmong, undeclaredLimitsIn } from '../../../internal.ts';
+import {
+  createQueue,
+  type Database,
+  limitsIn,
+  type Queue,
+  schedulesIn,
+  workflowsIn,
+} from '../../../index.ts';
+import { notDeclared, strangersAmong } from '../../../internal.ts';
 import type { FoundTables } from './exported-tables.ts';
 import { mayHaveGroups } from './may-have-groups.ts';
 
@@ -19,7 +26,7 @@ export async function queueOf(db: Database, tables: FoundTables): Promise<Queue>
   const { queueMetrics, queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
   const ofWorkflows = { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies };
   const ofLimits = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
-  const limits = has(ofLimits) && undeclaredLimitsIn(ofLimits, await mayHaveGroups(db, tables));
+  const limits = has(ofLimits) && limitsIn(ofLimits, notDeclared(await mayHaveGroups(db, tables)));
   return createQueue({
     tables: { queueJobs, queueResults, queueWorkers, queuePauses },
     ...(has({ queueSchedules }) && { schedules: schedulesIn(queueSchedules) }),
