@@ -1,7 +1,7 @@
-import { drizzle } from 'drizzle-orm/postgres-js';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import { createQueue, createWorker, defineJob, handle, type WorkerEvents } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
-import postgres from 'postgres';
+import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { waitingFor } from '../queries/support/locks.ts';
@@ -83,18 +83,21 @@ describe('when connections break', () => {
   });
 
   test('a worker that stops gives back what a lost claim may have taken, also when that statement is broken', async () => {
-    // Several, so that it waits behind no other statement for the lock.
-    const client = postgres(database.url, { max: 4, onnotice: () => {} });
-    onTestFinished(() => client.end({ timeout: 1 }));
+    // Not on postgres.js, which does not always say that a connection is broken. Several, so that it waits behind no
+    // other statement for the lock.
+    const pool = new pg.Pool({ connectionString: database.url, max: 4 });
+    pool.on('error', () => undefined);
+    pool.on('connect', (client) => void client.on('error', () => undefined));
+    onTestFinished(() => pool.end());
     const handlers = [handle(work, () => undefined)];
     const options = { queue, handlers, listen: false, pollIntervalMs: 60_000, shutdownTimeoutMs: 0 };
-    const worker = createWorker(drizzle({ client }), options);
+    const worker = createWorker(drizzle({ client: pool }), options);
     const lost = nextEvent(worker, 'error', ({ during }) => during.startsWith('claiming'));
     const broken = nextEvent(worker, 'error', ({ during }) => during === 'stopping');
     const started = nextEvent(worker, 'started');
     const { id } = await queue.enqueue(database.db, work);
     let stopping: Promise<void> | undefined;
-    let lostBy = 0;
+    let holding: Promise<void> | undefined;
     await database.db.transaction(async (tx) => {
       // The worker may look whether a job is due, but not claim one.
       await tx.execute('lock table queue_jobs in exclusive mode');
@@ -102,18 +105,22 @@ describe('when connections break', () => {
       const [{ workerId }] = await started;
       await breakStatement('for no key update');
       await lost;
-      lostBy = workerId;
+      // As the claim leaves it, had the server carried it out all the same.
+      await tx.execute(`update queue_jobs
+        set attempt = 1, fence = fence + 1, worker_id = ${workerId}, claimed_at = now() where id = ${id}`);
+      holding = database.client.begin(async (other) => {
+        const held =
+          await other`select from queue_jobs where id = ${id} and worker_id = ${workerId} for update`;
+        expect(held).toHaveLength(1);
+        stopping = worker.stop();
+        // Once: the next try is on a connection that lives.
+        await breakStatement('attempt = j.attempt - 1');
+        await broken;
+      });
+      // It comes before what the worker tries next.
+      await until(async () => (await waitingFor(database.client, 'for update')).length > 0);
     });
-    // As the claim leaves it, had the server carried it out all the same.
-    await database.client`
-      update queue_jobs set attempt = 1, fence = fence + 1, worker_id = ${lostBy}, claimed_at = now() where id = ${id}`;
-    await database.db.transaction(async (tx) => {
-      await tx.execute(`select from queue_jobs where queue = 'default' and id = ${id} for update`);
-      stopping = worker.stop();
-      // Once: the next try is on a connection that lives.
-      await breakStatement('attempt = j.attempt - 1');
-      await broken;
-    });
+    await holding;
     await stopping;
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
   });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import { Retries } from '../../../src/core/time/retries.ts';
@@ -37,7 +38,7 @@ test('claims go on between the pages of a look through a large table', async () 
     select case n % 2 when 0 then 'q' else 'other' end, 'k', 'null', 3 from generate_series(1, 50000) as n`;
   const last = await addJob(database.client, { workerId: 1, attempt: 1 });
   const heldBy = async (id: number) =>
-    (await database.client`select worker_id from queue_jobs where id = ${id}`)[0]?.['worker_id'];
+    (await database.client`select worker_id from queue_jobs where id = ${id}`)[0]?.worker_id;
   const holdings = makeHoldings();
   await loseAnswer(holdings);
   expect(await holdings.releaseUnknown()).toBe(1);
@@ -67,13 +68,23 @@ test('an answer that is lost during a look is looked for again', async () => {
   expect(holdings.releaseInMs).toBeLessThanOrEqual(5_000);
 });
 
-test('a stop does not wait for a look that takes long: the worker has yet to leave', async () => {
-  const holdings = makeHoldings();
-  await loseAnswer(holdings);
-  await database.client.begin(async (tx) => {
-    await tx`lock table queue_jobs in access exclusive mode`;
-    await holdings.giveBack(new AbortController().signal);
+test('a stop looks for a second at most: the worker has yet to leave', async () => {
+  // Two pages.
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts)
+    select 'q', 'k', 'null', 3 from generate_series(1, 50001)`;
+  let asked = 0;
+  const holdings = makeHoldings({
+    async execute(query) {
+      asked++;
+      await delay(600);
+      return await database.db.execute(query);
+    },
   });
+  await loseAnswer(holdings);
+  await holdings.giveBack(new AbortController().signal);
+  // How far the first page reaches, and what is held there.
+  expect(asked).toBe(2);
 });
 
 test('another server that answers while jobs are given back may have forgotten ends as well', async () => {

@@ -4,7 +4,6 @@ import { releaseJobs } from '../../queries/hold/release-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
-import { resolvesWithin } from '../../time/resolves-within.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import type { Attempts } from '../begin/attempts.ts';
@@ -91,9 +90,8 @@ export class Holdings {
     // Since it began, the last claim may have taken what it has passed.
     this.#look = undefined;
     const endMs = performance.now() + LAST_LOOK_MS;
-    do {
-      if (!(await resolvesWithin(this.#releasePage(), endMs - performance.now()))) return;
-    } while (this.#look !== undefined && !tooLate.aborted);
+    do await this.#releasePage();
+    while (this.#look !== undefined && performance.now() < endMs && !tooLate.aborted);
   }
 
   /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */
