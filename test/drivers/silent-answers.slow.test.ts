@@ -45,3 +45,16 @@ test.each([
   },
   60_000,
 );
+
+test('node-postgres: a connection that comes after an answer was given up goes back to its pool', async () => {
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+  onTestFinished(() => pool.end());
+  const db: Database = drizzle({ client: pool });
+  const taken = await pool.connect();
+  let asked = 0;
+  const look = () => withinTime(db, tables, 1_000, async () => ++asked);
+  await expect(look()).rejects.toThrow('The database has not answered for 31 s');
+  taken.release();
+  expect(await look()).toBe(1);
+  expect(pool.idleCount).toBe(1);
+}, 60_000);

@@ -107,12 +107,18 @@ class NotedClient {
   #told: unknown;
   /** What broke it. */
   loss: unknown;
+  #isGivenBack = false;
 
   constructor(pool: PgPool) {
     const connect = async (): Promise<unknown> => {
       this.#taken = await take(pool, (error) => {
         this.loss ??= error;
       });
+      // It comes after the transaction was given up.
+      if (this.#isGivenBack) {
+        this.#taken.release();
+        throw new Error('No answer is waited for any longer');
+      }
       // The pool puts its own there at the next checkout.
       this.#taken.client.release = (error) => {
         this.#told ??= error;
@@ -131,6 +137,7 @@ class NotedClient {
 
   /** @param error why it is closed */
   giveBack(error?: unknown): void {
+    this.#isGivenBack = true;
     this.#taken?.release(this.#told ?? error);
   }
 }
