@@ -5,7 +5,7 @@ import type { Attempts } from '../../src/core/worker/begin/attempts.ts';
 import { Statements } from '../../src/core/worker/statements/statements.ts';
 import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
 import {
-  claimByKeptPlan,
+  claimGroupsByKeptPlan,
   FEW,
   type GroupClaimResult,
 } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
@@ -67,7 +67,7 @@ async function readRows(): Promise<unknown> {
 
 /** The claim of a few jobs, where it claims. */
 async function claimFew(db: Runner, size: TableSize): Promise<GroupClaimResult> {
-  const answer = await claimByKeptPlan(db, tables, groupClaimOf(workerId, { limit: 100 }), size);
+  const answer = await claimGroupsByKeptPlan(db, tables, groupClaimOf(workerId, { limit: 100 }), size);
   if (!('jobs' in answer)) expect.fail(`no table is ${size}`);
   return answer;
 }
@@ -126,7 +126,7 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
     await addGrouped(database.client, keys(0, 1));
     await database.client.unsafe('begin');
     const before = await readRows();
-    const answer = await claimByKeptPlan(db, tables, groupClaimOf(workerId), other);
+    const answer = await claimGroupsByKeptPlan(db, tables, groupClaimOf(workerId), other);
     expect(answer).toEqual({ areJobsSmall: size === 'small' });
     expect(await readRows()).toEqual(before);
     await database.client.unsafe('rollback');
@@ -149,7 +149,7 @@ describe.each(['small', 'grown'] as const)('claims of few jobs in tables that ar
       await client`
         insert into queue_limits (queue, kind, group_key, concurrency) select 'r', '', n, 1 from generate_series(1, 20000) as n`;
     }
-    expect(await claimByKeptPlan(database.db, tables, groupClaimOf(workerId), size)).toEqual({
+    expect(await claimGroupsByKeptPlan(database.db, tables, groupClaimOf(workerId), size)).toEqual({
       areJobsSmall: size === 'small',
     });
     await client.unsafe('rollback');

@@ -44,7 +44,7 @@ export type Sign =
   | 'bounded'
   /** It has left a group because that has a rate. */
   | 'rated'
-  /** Of `claimByKeptPlan`: the tables are of the size that was asked for; that of the jobs is small. */
+  /** Of `claimGroupsByKeptPlan`: the tables are of the size that was asked for; that of the jobs is small. */
   | TableSize
   | 'smallJobs';
 
@@ -83,12 +83,13 @@ export async function claimGroupedJobs(
 }
 
 /**
- * The most groups that {@link claimByKeptPlan} looks at. Its plan may read a small table for each of them.
- * Where the table of the jobs is small, it brings no more jobs either, since it may read that for each job.
+ * The most groups that {@link claimGroupsByKeptPlan} looks at. Its plan may read a small table for each of
+ * them. Where the table of the jobs is small, it brings no more jobs either, since it may read that for each
+ * job.
  */
 export const FEW: Readonly<Record<TableSize, number>> = { small: 8, grown: 16 };
 
-/** Why {@link claimByKeptPlan} has claimed nothing. */
+/** Why {@link claimGroupsByKeptPlan} has claimed nothing. */
 export interface OtherSizes {
   /** Whether the table of the jobs is small. Where that is as it has to be, another one is too large. */
   readonly areJobsSmall: boolean;
@@ -101,7 +102,7 @@ export interface OtherSizes {
  *
  * @param size of the table of the jobs; the other tables have to be small
  */
-export async function claimByKeptPlan(
+export async function claimGroupsByKeptPlan(
   db: Runner,
   tables: GroupTables,
   claim: GroupClaim,
@@ -138,7 +139,7 @@ function resultOf(tables: GroupTables, { queue, starts }: GroupClaim, rows: RawR
   return { jobs, signs };
 }
 
-const statements = new KeptStatements(claimStatement);
+const statements = new KeptStatements(groupClaimStatement);
 
 /**
  * The last join is a full one, since Postgres never makes a nested loop of that. It expects one row of each
@@ -151,7 +152,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
   return statements.of(tables, groupShapeOf(claim)).with(groupValuesOf(claim));
 }
 
-function claimStatement(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
+function groupClaimStatement(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
   const { rated, withCosts, ifTablesAre } = shape;
   const queue = place('queue');
   const ofSize = ifTablesAre ? sql` and ${isOf(ifTablesAre)}` : sql``;

@@ -44,7 +44,7 @@ export interface GroupClaim {
    * @default false
    */
   readonly seeks?: boolean | undefined;
-  /** Claims nothing unless the tables are of these sizes: see `claimByKeptPlan`. @default undefined any */
+  /** Claims nothing unless the tables are so: see `claimGroupsByKeptPlan`. @default undefined any size */
   readonly ifTablesAre?: TableSize | undefined;
 }
 

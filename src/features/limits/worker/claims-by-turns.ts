@@ -4,8 +4,8 @@ import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
 import { KeptPlans } from '../../../core/worker/statements/kept-plans.ts';
 import { admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
 import {
-  claimByKeptPlan,
   claimGroupedJobs,
+  claimGroupsByKeptPlan,
   FEW,
   type GroupClaimResult,
   type Sign,
@@ -162,7 +162,7 @@ export class ClaimsByTurns implements GroupClaims {
   async #send(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
     const { runner, tables } = this.#options;
     for (let { size } = this.#keptPlans; few && size !== undefined; { size } = this.#keptPlans) {
-      const answer = await claimByKeptPlan(runner, tables, claim, size);
+      const answer = await claimGroupsByKeptPlan(runner, tables, claim, size);
       if ('jobs' in answer) return answer;
       this.#keptPlans.noteOther(size, answer.areJobsSmall);
     }
