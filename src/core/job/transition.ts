@@ -93,8 +93,9 @@ export function cancellation(attempt: number, reason: string): ErrorRecord {
 }
 
 /**
- * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can
- * be tested, and the only place that decides it.
+ * The whole state machine of a held job: which row change an outcome calls for. It is the only place that
+ * decides it, without I/O and without a clock, so that every case can be tested. After a failure it calls the
+ * backoff, which may be the app's, and by default uses chance.
  *
  * | {@link verdictOn} the outcome | row change |
  * |---|---|

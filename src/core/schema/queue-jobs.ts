@@ -64,8 +64,9 @@ export type JobsTable<
 
 /**
  * `queue_jobs`: the work still to do. A job is *due* when `run_at` has passed and no worker holds it. It is
- * *held* while `worker_id` names a worker. The statement that writes a job's result deletes it here, so this
- * table stays as small as the live work.
+ * *held* while `worker_id` names a worker. Its attempt has *begun* once `claimed_at` is set, as a rule by the
+ * claim. The statement that writes a job's result deletes it here, so this table stays as small as the live
+ * work.
  *
  * Two rules keep it fast:
  * - No index contains, or has in its predicate, a column that a claim writes (`attempt`, `fence`,

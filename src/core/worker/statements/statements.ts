@@ -64,10 +64,14 @@ export interface WorkerRunner extends Runner {
 }
 
 /**
- * The door through which all statements of a worker go. Each has a deadline, since a connection that a
- * firewall, a load balancer or a dead host has forgotten stays silent for up to a quarter of an hour. Past it
- * the caller gets a {@link NoAnswerError}, the connection is closed where the driver allows it, and the pool
- * counts as silent: until it is known to answer again, the worker uses a connection of its own.
+ * Sends the statements of a worker. Each has a deadline, since a connection that a firewall, a load balancer
+ * or a dead host has forgotten stays silent for up to a quarter of an hour. Past it the caller gets a
+ * {@link NoAnswerError}, the connection is closed where the driver allows it, and the pool counts as silent:
+ * until it is known to answer again, the worker uses a connection of its own.
+ *
+ * Four sorts go another way: those of the session, on the connection that listens; those in a transaction,
+ * such as `complete(tx)`; what `RefusedClaims` tries and parks; and the removal of a worker that was stopped
+ * while it registered.
  *
  * **What an answer that did not come means.** The server may have carried the statement out, may be at it
  * still, or may yet get it. So each of these statements can be repeated, or names what it changes by id and
