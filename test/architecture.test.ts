@@ -30,7 +30,10 @@ const PUBLIC: readonly string[] = [
 /** Never a driver's subpath: it would load that driver. */
 const DRIZZLE = /^drizzle-orm(\/(version|(pg-core|query-builders)(\/.+)?))?$/;
 
-/** From the ground up: a part imports what stands above it in this list, and only what it names. */
+/**
+ * From the ground up: a part imports what stands above it in this list, and only what it names. Single files of
+ * an entry stand before the rest of it, since the first part that a file fits is its own.
+ */
 const parts: Readonly<Record<string, Part>> = {
   errors: {
     files: /^errors\.ts$/,
@@ -171,6 +174,18 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: 'the one place that puts the core and the features together, as the main entry exports them',
   },
+  entry: {
+    files: /^index\.ts$/,
+    parts: ['errors', 'core', 'features', 'entries/main'],
+    packages: NOTHING,
+    reason: 'the curated list of public names; the tables and skip-locked have entries of their own',
+  },
+  internal: {
+    files: /^internal\.ts$/,
+    parts: ['core', 'features'],
+    packages: NOTHING,
+    reason: 'the one way of the entries past the public names',
+  },
   'entries/testing': {
     files: /^entries\/testing\//,
     parts: ['public', 'internal'],
@@ -249,18 +264,6 @@ const parts: Readonly<Record<string, Part>> = {
     packages: /^(node:[\w/]+|commander|string-width|drizzle-orm(\/(pg-core|postgres-js|node-postgres))?)$/,
     reason: 'a program over the public API; drivers are those of the app, loaded when used',
   },
-  entry: {
-    files: /^index\.ts$/,
-    parts: ['errors', 'core', 'features', 'entries/main'],
-    packages: NOTHING,
-    reason: 'the curated list of public names; the tables and skip-locked have entries of their own',
-  },
-  internal: {
-    files: /^internal\.ts$/,
-    parts: ['core', 'features'],
-    packages: NOTHING,
-    reason: 'the one way of the entries past the public names',
-  },
 };
 
 /**
@@ -324,8 +327,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
 const IMPURE =
   /^(Date\.now|new Date\(\)|Math\.random|(performance|process|globalThis|crypto|console)(\..*)?|set(Timeout|Interval|Immediate)|queueMicrotask|fetch|require)$/;
 
-const PURE_REASON =
-  'no I/O, no clock and no chance in a folder named job: the same outcome always gives the same transition';
+const PURE_REASON = 'no I/O, no clock and no chance in a folder named job, so that every case can be tested';
 
 /** The one place for chance, where a caller can replace it. */
 const ALLOWED_IMPURITIES = new Map([['core/job/backoff.ts', 'Math.random']]);
