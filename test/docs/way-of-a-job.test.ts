@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import { root } from './pages.ts';
+
+const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+
+/** The files of the way of a plain job, in order. */
+const way = [...page.matchAll(/^\| (\d+) \| \[[^\]]+\]\(\.\.\/(src\/[^)]+)\) \|/gm)].map(
+  ([, row, path = '']) => ({ row: Number(row), path }),
+);
+
+/** The files whose code a file imports. What it knows by its type alone is not among them. */
+function importsOf(path: string): string[] {
+  const file = ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest);
+  return file.statements.flatMap((statement) => {
+    if (!ts.isImportDeclaration(statement) || !ts.isStringLiteral(statement.moduleSpecifier)) return [];
+    if (statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword) return [];
+    return [posix.join(posix.dirname(path), statement.moduleSpecifier.text)];
+  });
+}
+
+test('the way of a plain job has at most 20 files, all of the core, on a page of at most 100 lines', () => {
+  expect(way.map(({ row }) => row)).toEqual(way.map((_, at) => at + 1));
+  expect(way.length).toBeGreaterThan(15);
+  expect(way.length).toBeLessThanOrEqual(20);
+  expect(way.filter(({ path }) => !path.startsWith('src/core/'))).toEqual([]);
+  expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(100);
+});
+
+test('no file of it imports code of one before it, except what a job is', () => {
+  const back = way.flatMap(({ path }, at) => {
+    const before = way.slice(0, at).map((earlier) => earlier.path);
+    return importsOf(path)
+      .filter((target) => before.includes(target) && !target.startsWith('src/core/job/'))
+      .map((target) => `${path} imports ${target}`);
+  });
+  expect(back).toEqual([]);
+  const ofConclude = importsOf('src/core/worker/settle/conclude.ts');
+  expect(ofConclude).toContain('src/core/job/transition.ts');
+  // Its type alone.
+  expect(ofConclude).not.toContain('src/core/worker/run/attempt.ts');
+});
+
+test('the words of the glossary are in their order', () => {
+  const glossary = readFileSync(join(root, 'docs/glossary.md'), 'utf8');
+  const words = [...glossary.matchAll(/^\| \*\*(.+?)\*\* \|/gm)].map(([, word = '']) => word.toLowerCase());
+  expect(words.length).toBeGreaterThan(90);
+  expect(words).toEqual(words.toSorted());
+});
