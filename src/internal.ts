@@ -150,7 +150,7 @@ export { queryScheduleRows } from './features/schedules/sql/schedule-tables.ts';
 export { toFiring } from './features/schedules/to-firing.ts';
 export { signalToStore } from './features/workflows/job/signal-value.ts';
 export { isUndo, MAX_MADE_NAME_BYTES } from './features/workflows/job/step-names.ts';
-export { type FoundStep, findSteps } from './features/workflows/queries/find-steps.ts';
+export { type FoundStep, findStepsOfOne } from './features/workflows/queries/find-steps.ts';
 export type { Received, SignalToReceive } from './features/workflows/queries/receive-signal.ts';
 export type { RecordedStep, StepToRecord } from './features/workflows/queries/record-steps.ts';
 export type { TablesOfWorkflows } from './features/workflows/sql/workflow-tables.ts';

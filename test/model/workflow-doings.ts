@@ -16,6 +16,7 @@ import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
 import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
 import { recordOneStep } from '../../src/features/workflows/queries/record-one-step.ts';
 import { recordSteps, stepKey } from '../../src/features/workflows/queries/record-steps.ts';
+import { StepFinder } from '../../src/features/workflows/worker/step-finder.ts';
 import { StepRecorder } from '../../src/features/workflows/worker/step-recorder.ts';
 import { storeInWorker } from '../../src/features/workflows/worker/step-store.ts';
 import { finishOf, isFinish, isReschedule, settlementOf } from './endings.ts';
@@ -130,6 +131,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       {
         ...{ db, enqueuing: db, tables, queue: world.workflowsOf, tokens: undefined },
         asking: { retries, events },
+        finder: new StepFinder({ db, tables, queue: holder.queue }),
         recorder: new StepRecorder({ db, tables, holder, events, retries }),
       },
     );

@@ -153,7 +153,7 @@ const step = { fence: 1, kind: 'run', output: '{}', tookMs: 1, ended: true } as 
 const wanted = { id: 9_100, fence: 1, name: 'answer', signal: 'answer', at: 0, timeoutMs: 1_000 };
 const signal = { name: 'answer', signalId: 'one', value: '1', key: undefined };
 const ofSteps: Readonly<Record<string, readonly [SQL, pages: number]>> = {
-  'the load of the steps of a job': [findStepsQuery(workflows, { id: 9_100, queue: 'q' }), 20],
+  'the load of the steps of a job': [findStepsQuery(workflows, { ids: [9_100], queue: 'q' }), 20],
   'the steps for a page': [showStepsQuery(workflows, { id: 9_100, queue: 'q', cut: 1_000, limit: 200 }), 20],
   'its mailboxes': [findMailboxesQuery(workflows, 9_100), 10],
   'the record of one step': [

@@ -1075,7 +1075,7 @@ const situations: Readonly<Record<string, Situation>> = {
     statements: () => ({
       copyStepsQuery: copyStepsQuery(all, { queue: 'q', id: 1, from: `s${N}`, to: 5 }),
       forgetStepsQuery: forgetStepsQuery(all, { queue: 'q', id: 1, from: `s${N}` }),
-      findStepsQuery: findStepsQuery(all, { id: 1, queue: 'q' }),
+      findStepsQuery: findStepsQuery(all, { ids: [1], queue: 'q' }),
       findStepNamesQuery: findStepNamesQuery(all, { queue: 'q', id: 1 }, N),
       showStepsQuery: showStepsQuery(all, { id: 1, queue: 'q', cut: 100, limit: N }),
       findMailboxesQuery: findMailboxesQuery(all, 1),

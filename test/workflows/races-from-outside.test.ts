@@ -11,7 +11,7 @@ import { endMembers } from '../../src/features/batches/queries/end-members.ts';
 import { endUnclaimed } from '../../src/features/batches/queries/end-unclaimed.ts';
 import { spareMembers } from '../../src/features/batches/queries/spare-members.ts';
 import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
-import { findSteps } from '../../src/features/workflows/queries/find-steps.ts';
+import { findStepsOfOne } from '../../src/features/workflows/queries/find-steps.ts';
 import { finishWaitingJob } from '../../src/features/workflows/queries/finish-waiting-job.ts';
 import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
 import { redriveFrom } from '../../src/features/workflows/redrive.ts';
@@ -66,7 +66,7 @@ async function waits(forMs?: number): Promise<void> {
 const job = () => jobRow(database.client, id);
 const stateOf = async () => (await resultRow(database.client, id))?.state ?? ((await job()) && 'live');
 const steps = async (db: Executor = database.db) =>
-  (await findSteps(db, all, { id, queue: 'q' })).map(({ name }) => name);
+  (await findStepsOfOne(db, all, { id, queue: 'q' })).map(({ name }) => name);
 
 describe('finish, while an attempt ends the wait', () => {
   const finish = () =>

@@ -98,7 +98,7 @@ describe('the undo of a job that is to end', () => {
     const dialect = new PgDialect();
     let answers = 0;
     const execute = async (query: SQL) => {
-      const isQuestion = /^\s*select s\.name, s\.kind/.test(dialect.sqlToQuery(query).sql);
+      const isQuestion = /^\s*select s\.job_id, s\.name/.test(dialect.sqlToQuery(query).sql);
       if (isQuestion && answers++ === 0) throw Object.assign(new Error('not now'), { code: '57P01' });
       return await database.db.execute(query);
     };

@@ -1,5 +1,5 @@
 import type { Executor, JobDefinition } from '../../index.ts';
-import { type FoundStep, findSteps, shown, type TablesOfWorkflows } from '../../internal.ts';
+import { type FoundStep, findStepsOfOne, shown, type TablesOfWorkflows } from '../../internal.ts';
 import { type Difference, differences, type Equals } from './differences.ts';
 import type { ExpectedJob } from './expected-job.ts';
 
@@ -37,7 +37,7 @@ export async function stepDifferences(
   { steps = [], waitsFor }: ExpectedSteps,
   equals: Equals,
 ): Promise<readonly Difference[]> {
-  const found = await findSteps(db, tables, { id, queue: undefined });
+  const found = await findStepsOfOne(db, tables, { id, queue: undefined });
   const known = new Map(found.map((step) => [step.name, step]));
   const isNamed = Array.isArray(steps);
   const names: readonly string[] = isNamed ? steps : Object.keys(steps);

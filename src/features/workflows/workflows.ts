@@ -66,7 +66,7 @@ import { MailboxFullError } from './job/step-errors.ts';
 import type { StepObserver } from './job/step-observer.ts';
 import { WITHOUT_WORKFLOWS, WORKFLOWS_ON_CITUS } from './on-citus.ts';
 import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
-import { findSteps, type StepRecord } from './queries/find-steps.ts';
+import { findStepsOfOne, type StepRecord } from './queries/find-steps.ts';
 import { sendSignal } from './queries/send-signal.ts';
 import { type ShownSteps, type StepsToShow, showSteps } from './queries/show-steps.ts';
 import { checkRedrive, type RedriveFromResult, redriveFrom } from './redrive.ts';
@@ -75,6 +75,7 @@ import { hasBegun } from './sql/begun-job.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
 import { checkTarget, type SignalTo, targetOf } from './target-of.ts';
 import { type Tokens, tokensFor } from './tokens/tokens.ts';
+import { StepFinder } from './worker/step-finder.ts';
 import { StepPruning } from './worker/step-pruning.ts';
 import { StepRecorder } from './worker/step-recorder.ts';
 import { StepRun } from './worker/step-run.ts';
@@ -292,7 +293,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   /** The recorded steps of a job, live or finished, in the order in which they began. */
   async steps(db: Executor, id: number): Promise<StepRecord[]> {
     checkExecutor('steps', db);
-    const found = await findSteps(db, this.#all(this.#queue.tables), {
+    const found = await findStepsOfOne(db, this.#all(this.#queue.tables), {
       id: checkId('steps', id),
       queue: undefined,
     });
@@ -569,6 +570,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const questions = statements.of('settlements');
     const db = statements.of('settlements', { prepared: true });
     const recorders = new Map<string, StepRecorder>();
+    const finders = new Map<string, StepFinder>();
     const added: AddedContext = {
       name: 'step',
       isBlocked: (attempt) => answeredTo(attempt, asking, () => isBlocked(questions, all, attempt.job)),
@@ -577,11 +579,15 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
         const recorder =
           recorders.get(holder.queue) ?? new StepRecorder({ db, tables: all, holder, events, retries });
         recorders.set(holder.queue, recorder);
+        const { queue } = holder;
+        const finder = finders.get(queue) ?? new StepFinder({ db: questions, tables: all, queue });
+        finders.set(queue, finder);
         const store = {
           db: questions,
           enqueuing: db,
           tables: all,
           queue: this.#queue,
+          finder,
           recorder,
           asking,
           tokens: this.tokens,

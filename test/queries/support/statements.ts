@@ -456,8 +456,8 @@ export function allStatements(
   };
   return {
     findMailboxesQuery: findMailboxesQuery(workflows, id),
-    findStepsQuery: findStepsQuery(workflows, { id, queue: text }),
-    'findStepsQuery, of any queue': findStepsQuery(workflows, { id, queue: undefined }),
+    findStepsQuery: findStepsQuery(workflows, { ids: [id, id + 1], queue: text }),
+    'findStepsQuery, of any queue': findStepsQuery(workflows, { ids: [id], queue: undefined }),
     forgetStepsQuery: forgetStepsQuery(workflows, { queue: text, id, from: text }),
     findQueueQuery: findQueueQuery(workflows, id),
     findJobWithStepQuery: findJobWithStepQuery(workflows, id, text),

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
 import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
 
@@ -33,18 +34,41 @@ export interface FoundStep extends StepRecord {
   readonly trace: string | null;
 }
 
+/** Whose steps are wanted. */
+export interface JobsWithSteps {
+  /** `undefined`: a reader that knows only ids. */
+  readonly queue: string | undefined;
+  readonly ids: readonly number[];
+}
+
 /**
- * The steps of a job, in the order in which they began.
+ * The steps of jobs, by their ids; those of each in the order in which they began.
  *
  * **Under concurrency.** A plain read, which waits for no lock.
  */
 export async function findSteps(
   db: Runner,
   tables: TablesOfWorkflows,
-  job: { readonly id: number; readonly queue: string | undefined },
+  jobs: JobsWithSteps,
+): Promise<Map<number, FoundStep[]>> {
+  const found = new Map(jobs.ids.map((id): [number, FoundStep[]] => [id, []]));
+  for (const row of await queryRows(db, tables, findStepsQuery(tables, jobs), { entry: WORKFLOWS_ENTRY })) {
+    found.get(Number(row.job_id))?.push(toStep(row));
+  }
+  return found;
+}
+
+/** The same of one job. */
+export async function findStepsOfOne(
+  db: Runner,
+  tables: TablesOfWorkflows,
+  { id, queue }: { readonly id: number; readonly queue: string | undefined },
 ): Promise<FoundStep[]> {
-  const rows = await queryRows(db, tables, findStepsQuery(tables, job), { entry: WORKFLOWS_ENTRY });
-  return rows.map((row) => ({
+  return (await findSteps(db, tables, { queue, ids: [id] })).get(id) ?? [];
+}
+
+function toStep(row: Readonly<Record<string, unknown>>): FoundStep {
+  return {
     name: String(row.name),
     // The two columns are written by this library alone.
     kind: row.kind as StepKind,
@@ -57,21 +81,17 @@ export async function findSteps(
     trace: row.trace === null ? null : String(row.trace),
     startedAt: dateOf(row.started_at),
     endedAt: row.ended_at === null ? null : dateOf(row.ended_at),
-  }));
+  };
 }
 
-/** @param job without a queue: where a reader knows only the id */
-export function findStepsQuery(
-  { queueSteps }: TablesOfWorkflows,
-  { id, queue }: { readonly id: number; readonly queue: string | undefined },
-): SQL {
+export function findStepsQuery({ queueSteps }: TablesOfWorkflows, { queue, ids }: JobsWithSteps): SQL {
   const inQueue = queue === undefined ? sql`` : sql` and s.queue = ${queue}`;
   return sql`
-    select s.name, s.kind, s.signal, s.output, s.output is not null as has_output, s.error, s.attempts,
-      s.trace, ${epochMs('s.until')} as until, ${epochMs('s.started_at')} as started_at,
+    select s.job_id, s.name, s.kind, s.signal, s.output, s.output is not null as has_output, s.error,
+      s.attempts, s.trace, ${epochMs('s.until')} as until, ${epochMs('s.started_at')} as started_at,
       ${epochMs('s.ended_at')} as ended_at,
       extract(epoch from s.until - statement_timestamp())::float8 * 1000 as left_ms
     from ${queueSteps} as s
-    where s.job_id = ${id}::int8${inQueue}
+    where s.job_id = any(${arrayText(ids)}::text::int8[])${inQueue}
     order by s.started_at, s.name`;
 }

@@ -30,7 +30,7 @@ import {
   enqueueChildren,
   type InsertedChildren,
 } from '../queries/enqueue-children.ts';
-import { findSteps } from '../queries/find-steps.ts';
+import { findStepsOfOne } from '../queries/find-steps.ts';
 import { lockMailboxes } from '../queries/lock-mailboxes.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
 import { recordOneStep } from '../queries/record-one-step.ts';
@@ -40,6 +40,7 @@ import { type Tokens, tokensFor } from '../tokens/tokens.ts';
 import type { ChildrenToEnqueue, EnqueuedChildren, StepStore } from './attempt-steps.ts';
 import { LockedElsewhere } from './locked-elsewhere.ts';
 import { untilOver, untilTold } from './retry-until.ts';
+import type { StepFinder } from './step-finder.ts';
 import type { StepRecorder } from './step-recorder.ts';
 import { whileLocked } from './while-locked.ts';
 
@@ -55,6 +56,7 @@ export interface WorkerStoreOptions {
   readonly enqueuing: Runner;
   readonly tables: TablesOfWorkflows;
   readonly queue: QueueOfWorkflows;
+  readonly finder: StepFinder;
   readonly recorder: StepRecorder;
   readonly asking: Asking;
   readonly tokens: Tokens | undefined;
@@ -94,13 +96,13 @@ export async function answeredTo<T>(
 /** The steps of an attempt in a worker: it tries again while the database does not answer. */
 export function storeInWorker(
   attempt: AttemptAddedTo,
-  { db, enqueuing, tables, queue, recorder, asking, tokens }: WorkerStoreOptions,
+  { db, enqueuing, tables, queue, finder, recorder, asking, tokens }: WorkerStoreOptions,
 ): StepStore {
   const { job, holder } = attempt;
   const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, asking, ask);
   return {
     // One that was told to end before it began has steps to undo, too.
-    find: () => answeredTo(attempt, asking, () => findSteps(db, tables, job), untilOver(attempt)),
+    find: () => answeredTo(attempt, asking, finder.asking(job.id), untilOver(attempt)),
     record: (step, isUndoing) =>
       recorder.record(step, isUndoing === true ? untilOver(attempt) : untilTold(attempt)),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait', true),
@@ -176,7 +178,7 @@ export function storeInTransaction(
     transact(db, (tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
   );
   return {
-    find: () => findSteps(db, tables, job),
+    find: () => findStepsOfOne(db, tables, job),
     record: (step) => recordOneStep(db, tables, holder, step, 'wait'),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait', true),
     recordAndCancel: (step, batchIds) => recordAndCancel(db, tables, holder, step, batchIds),
