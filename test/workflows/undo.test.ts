@@ -683,6 +683,29 @@ describe('an error beside a wait', () => {
     expect(undone).toEqual(['one']);
   });
 
+  test('ends the job also where the handler takes its time once all is undone', async () => {
+    const undone: string[] = [];
+    await start(async ({ step }) => {
+      try {
+        await Promise.all([
+          step.waitForSignal(approval),
+          (async () => {
+            await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+            await step.run('two', { attempts: 1 }, () => Promise.reject(new Error('out of stock')));
+          })(),
+        ]);
+      } catch (error) {
+        await step.undoAll(error);
+        await database.client`select pg_sleep(1.5)`;
+        throw error;
+      }
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stepsOf(id)).includes('undo:one'));
+    await until(async () => (await stateOf(id)) === 'discarded');
+    expect(undone).toEqual(['one']);
+  });
+
   test('that the handler catches lets its job wait, within the timeoutMs of the attempt', async () => {
     const brief = defineJob('work', { queue: 'q', payload: unvalidated<number>(), timeoutMs: 600 });
     await start(async ({ step }) => {

@@ -128,7 +128,7 @@ interface InsideStep {
 /** A wait of the handler. */
 interface LeftWait {
   /** When it is over, by the monotonic clock. */
-  readonly untilMs: number;
+  untilMs: number;
   reject(reason: unknown): void;
 }
 
@@ -220,6 +220,8 @@ export class AttemptSteps {
       await undone;
     } finally {
       this.#undoing = undefined;
+      // What they wait for may never come. In the next run of the handler they throw.
+      for (const wait of this.#waits) wait.untilMs = 0;
     }
   }
 
