@@ -169,6 +169,35 @@ describe('a job that is told to end just before it waits', () => {
     expect(undone).toEqual(['one']);
   });
 
+  test('need not await each of its waits: the process goes on', async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', note);
+    onTestFinished(() => void process.off('unhandledRejection', note));
+    const undone: string[] = [];
+    await start(async ({ step, signal, job }) => {
+      try {
+        await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+        const ran = step.run('two', () => until(() => signal.aborted));
+        const asked = step.waitForSignal(approval);
+        await until(async () => (await stepsOf(job.id)).includes('approval'));
+        const slept = step.sleep('a day', 86_400_000);
+        await asked;
+        await slept;
+        await ran;
+      } catch (error) {
+        if (isFinal(error)) await step.undoAll(error);
+        throw error;
+      }
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stepsOf(id)).includes('a day'));
+    await queue.cancel(database.db, id);
+    await until(async () => (await stateOf(id)) === 'cancelled');
+    expect(undone).toEqual(['one']);
+    expect(unhandled).toEqual([]);
+  });
+
   test('is undone where its deadline comes while it ends what is around its handler', async () => {
     const around = {
       run: async (_: unknown, next: () => Promise<unknown>) => {

@@ -163,6 +163,8 @@ export class AttemptSteps {
   /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
   #active = 0;
   readonly #waits: LeftWait[] = [];
+  /** What the handler awaits of its waits. */
+  readonly #awaited: Promise<unknown>[] = [];
   /** A step has thrown, so a `catch` of the handler may run. */
   #hasThrown = false;
   /** Of the last look whether all that is left of the handler waits. */
@@ -685,13 +687,22 @@ export class AttemptSteps {
 
   /**
    * A parked job that is to end ends without its handler, which could then undo nothing. The last wait is
-   * told: if the handler goes on to wait, the one before it is.
+   * told: if the handler goes on to wait, the one before it is. It may await another one first, and an
+   * unhandled rejection would end the process.
    */
   #tell(reason: Error): void {
+    for (const wait of this.#awaited.splice(0)) wait.catch(() => undefined);
     const last = this.#waits.pop();
     if (last === undefined) return;
     this.#active++;
     last.reject(reason);
+  }
+
+  /** Runs a step that may wait; what it returns is what the handler awaits. */
+  awaited<T>(step: () => Promise<T>): Promise<T> {
+    const wait = step();
+    this.#awaited.push(wait);
+    return wait;
   }
 
   /** In how long a step waits no longer; `undefined` where it has not begun to, or has no such time. */

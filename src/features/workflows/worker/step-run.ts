@@ -151,35 +151,28 @@ export class StepRun implements Step {
     return await this.#steps.step(name, 'run', open, 'later');
   }
 
-  async sleep(name: string, delayMs: number): Promise<void> {
-    checkDurationMs(`step '${name}': delayMs`, delayMs, 0, MAX_WAIT_MS);
-    await this.#sleep(name, { delayMs });
-  }
-
-  async sleepUntil(name: string, date: Date): Promise<void> {
-    checkDate(`step '${name}': date`, date);
-    await this.#sleep(name, { until: date });
-  }
-
-  async waitForSignal(signal: SignalDefinition, options: WaitForSignalOptions = {}): Promise<never> {
-    checkText('waitForSignal: the name of the signal', signal?.name, MAX_NAME_BYTES);
-    const known = checkOptions('waitForSignal: options', options, SIGNAL_OPTIONS);
-    const { timeoutMs, name = signal.name } = known;
-    if (timeoutMs !== undefined) checkDurationMs(`step '${name}': timeoutMs`, timeoutMs, 0, MAX_WAIT_MS);
-    return await this.#steps.step(name, 'signal', async (found) => {
-      if (isOver(found)) return (await signalValue(signal, found.output)) as never;
-      const trace = this.#steps.traceOf(name);
-      const received = await this.#steps.receive({ name, signal: signal.name, timeoutMs, trace });
-      if (received.type === 'waiting') return await this.#steps.wait(name, received.leftMs);
-      this.#steps.attempt.noteProgress();
-      if (received.type === 'received') return (await signalValue(signal, received.value)) as never;
-      return undefined as never;
+  sleep(name: string, delayMs: number): Promise<void> {
+    return this.#steps.awaited(async () => {
+      checkDurationMs(`step '${name}': delayMs`, delayMs, 0, MAX_WAIT_MS);
+      await this.#sleep(name, { delayMs });
     });
   }
 
-  async first(name: string, sources: FirstSources, options: FirstOptions = {}): Promise<never> {
+  sleepUntil(name: string, date: Date): Promise<void> {
+    return this.#steps.awaited(async () => {
+      checkDate(`step '${name}': date`, date);
+      await this.#sleep(name, { until: date });
+    });
+  }
+
+  waitForSignal(signal: SignalDefinition, options: WaitForSignalOptions = {}): Promise<never> {
+    return this.#steps.awaited(() => this.#waitForSignal(signal, options));
+  }
+
+  first(name: string, sources: FirstSources, options: FirstOptions = {}): Promise<never> {
+    const first = new FirstStep(this.#steps, this.#children);
     // Its type is that of the sources.
-    return (await new FirstStep(this.#steps, this.#children).first(name, sources, options)) as never;
+    return this.#steps.awaited(async () => (await first.first(name, sources, options)) as never);
   }
 
   enqueue(name: string, job: JobDefinition, ...args: ChildArguments<JobDefinition>): Promise<Child<never>> {
@@ -204,15 +197,15 @@ export class StepRun implements Step {
   }
 
   waitForJob(child: Child): Promise<never> {
-    return this.#children.waitForJob(child);
+    return this.#steps.awaited(() => this.#children.waitForJob(child));
   }
 
   all(name: string, children: Children | readonly Child[]): Promise<never> {
-    return this.#children.all(name, children);
+    return this.#steps.awaited(() => this.#children.all(name, children));
   }
 
   allEnded(name: string, children: Children | readonly Child[]): Promise<never> {
-    return this.#children.allEnded(name, children);
+    return this.#steps.awaited(() => this.#children.allEnded(name, children));
   }
 
   parents(job: JobDefinition): Promise<never> {
@@ -298,6 +291,22 @@ export class StepRun implements Step {
       const startMs = performance.now();
       await this.#steps.tried(name, {}, found, async (info) => void (await undo(info)));
       await this.#steps.record({ name, kind: 'run', output: undefined, startMs });
+    });
+  }
+
+  async #waitForSignal(signal: SignalDefinition, options: WaitForSignalOptions): Promise<never> {
+    checkText('waitForSignal: the name of the signal', signal?.name, MAX_NAME_BYTES);
+    const known = checkOptions('waitForSignal: options', options, SIGNAL_OPTIONS);
+    const { timeoutMs, name = signal.name } = known;
+    if (timeoutMs !== undefined) checkDurationMs(`step '${name}': timeoutMs`, timeoutMs, 0, MAX_WAIT_MS);
+    return await this.#steps.step(name, 'signal', async (found) => {
+      if (isOver(found)) return (await signalValue(signal, found.output)) as never;
+      const trace = this.#steps.traceOf(name);
+      const received = await this.#steps.receive({ name, signal: signal.name, timeoutMs, trace });
+      if (received.type === 'waiting') return await this.#steps.wait(name, received.leftMs);
+      this.#steps.attempt.noteProgress();
+      if (received.type === 'received') return (await signalValue(signal, received.value)) as never;
+      return undefined as never;
     });
   }
 
