@@ -169,6 +169,26 @@ describe('a job that is told to end just before it waits', () => {
     expect(undone).toEqual(['one']);
   });
 
+  test('tells all of many waits within some seconds', async () => {
+    const ends: number[] = [];
+    let toldMs = 0;
+    await start(async ({ step, signal }) => {
+      const names = Array.from({ length: 8 }, (_, at) => `nap ${at}`);
+      const run = step.run('two', async () => {
+        await until(() => signal.aborted);
+        toldMs = performance.now();
+      });
+      await Promise.allSettled([...names.map((name) => step.sleep(name, 86_400_000)), run]);
+      ends.push(performance.now() - toldMs);
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(async () => (await stepsOf(id)).length === 8);
+    await queue.cancel(database.db, id);
+    await until(() => ends.length > 0);
+    // One after the other, a second between them, would take 7 seconds.
+    expect(ends[0]).toBeLessThan(5_000);
+  });
+
   test('need not await each of its waits: the process goes on', async () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);

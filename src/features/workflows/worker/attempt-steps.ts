@@ -163,6 +163,8 @@ export class AttemptSteps {
   /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
   #active = 0;
   readonly #waits: LeftWait[] = [];
+  /** One of them has thrown why the job is to end. */
+  #isTold = false;
   /** What the handler awaits of its waits. */
   readonly #awaited: Promise<unknown>[] = [];
   /** A step has thrown, so a `catch` of the handler may run. */
@@ -687,15 +689,15 @@ export class AttemptSteps {
 
   /**
    * A parked job that is to end ends without its handler, which could then undo nothing. The last wait is
-   * told: if the handler goes on to wait, the one before it is. It may await another one first, and an
-   * unhandled rejection would end the process.
+   * told, and if the handler goes on to wait, all others. It may await another one first, and an unhandled
+   * rejection would end the process.
    */
   #tell(reason: Error): void {
     for (const wait of this.#awaited.splice(0)) wait.catch(() => undefined);
-    const last = this.#waits.pop();
-    if (last === undefined) return;
-    this.#active++;
-    last.reject(reason);
+    const told = this.#waits.splice(this.#isTold ? 0 : -1);
+    this.#isTold = true;
+    this.#active += told.length;
+    for (const wait of told) wait.reject(reason);
   }
 
   /** Runs a step that may wait; what it returns is what the handler awaits. */
