@@ -17,10 +17,13 @@ import { drainIn, travel } from 'drizzle-queue/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
 import type { Holder } from '../../src/core/sql/fence.ts';
+import { Retries } from '../../src/core/time/retries.ts';
+import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
 import { deleteLeftRows } from '../../src/features/workflows/queries/delete-left-rows.ts';
 import { findLeftRows } from '../../src/features/workflows/queries/find-left-rows.ts';
 import { recordOneStep } from '../../src/features/workflows/queries/record-one-step.ts';
 import { recordSteps, stepKey } from '../../src/features/workflows/queries/record-steps.ts';
+import { StepRecorder } from '../../src/features/workflows/worker/step-recorder.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -111,6 +114,47 @@ describe('a job whose row another transaction has locked', () => {
     );
     expect(await outputOf(locked)).toBe('done');
   });
+});
+
+test('many jobs whose rows another transaction has locked hold up no step for longer than one of them', async () => {
+  const given = await queue.enqueueMany(
+    database.db,
+    work,
+    Array.from({ length: 40 }, () => ({ payload: 1 })),
+  );
+  const ids = given.map(({ id }) => id);
+  await database.client`update queue_jobs set worker_id = 1, fence = 1, claimed_at = now()`;
+  const locked = ids.slice(0, 20);
+  let sent = 0;
+  let rest: Promise<unknown> | undefined;
+  const execute: typeof database.db.execute = (query) => {
+    sent++;
+    return database.db.execute(query);
+  };
+  const recorder = new StepRecorder({
+    db: Object.create(database.db, { execute: { value: execute } }),
+    tables: all,
+    holder: { queue: 'q', workerId: 1 },
+    events: new WorkerEmitter(),
+    retries: new Retries(),
+  });
+  const { signal } = new AbortController();
+  const record = (id: number) =>
+    recorder.record(
+      { id, fence: 1, name: 'one', kind: 'run', tookMs: 0, ended: true },
+      { signal, check: () => undefined },
+    );
+  await database.db.transaction(async (tx) => {
+    await tx.execute(sql`select from queue_jobs where id = any(${`{${locked.join()}}`}) for update`);
+    const records = ids.map(record);
+    await Promise.all(records.slice(20));
+    // One that waits for a moment, and one that skips what is locked.
+    expect(sent).toBe(2);
+    expect(await tx.execute(sql`select from queue_steps`)).toHaveLength(20);
+    rest = Promise.all(records);
+  });
+  await rest;
+  expect(await database.client`select from queue_steps`).toHaveLength(40);
 });
 
 describe('an answer that is lost', () => {

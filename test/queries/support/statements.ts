@@ -494,6 +494,7 @@ export function allStatements(
       'briefly',
     ),
     recordStepsQuery: recordStepsQuery(workflows, held, steps, 'briefly'),
+    'recordStepsQuery, of free jobs': recordStepsQuery(workflows, held, steps, 'skip'),
     'recordStepsQuery, in a transaction': recordStepsQuery(workflows, held, steps.slice(0, 1), 'wait'),
     recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
     'recordOneStepQuery, in a transaction': recordOneStepQuery(workflows, held, steps[0], 'wait'),

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { queryRows, type RawRow, type Runner } from '../../../core/sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../../core/sql/fence.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
 import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
@@ -50,12 +50,38 @@ export async function recordSteps(
 ): Promise<Map<string, RecordedStep>> {
   const query = recordStepsQuery(tables, holder, steps, locks);
   const rows = await queryRows(db, tables, query, { entry: WORKFLOWS_ENTRY });
+  return toRecorded(rows);
+}
+
+function toRecorded(rows: readonly RawRow[]): Map<string, RecordedStep> {
   return new Map(
-    rows.map((row) => [
-      stepKey({ id: Number(row.job_id), name: String(row.name) }),
-      { leftMs: row.left_ms === null ? undefined : Number(row.left_ms) },
-    ]),
+    rows.map((row) => [keyOf(row), { leftMs: row.left_ms === null ? undefined : Number(row.left_ms) }]),
   );
+}
+
+function keyOf(row: RawRow): string {
+  return stepKey({ id: Number(row.job_id), name: String(row.name) });
+}
+
+/**
+ * The same of those jobs whose rows no other transaction has locked. Of the others, `locked` names the steps
+ * of jobs that were still held, so that the caller can try again.
+ *
+ * **Under concurrency.** As {@link recordSteps}, except that it waits for no job's row. A row whose lock was
+ * just released may still be named as locked.
+ */
+export async function recordFreeSteps(
+  db: Runner,
+  tables: TablesOfWorkflows,
+  holder: Holder,
+  steps: readonly StepToRecord[],
+): Promise<{ readonly recorded: Map<string, RecordedStep>; readonly locked: Set<string> }> {
+  const query = recordStepsQuery(tables, holder, steps, 'skip');
+  const rows = await queryRows(db, tables, query, { entry: WORKFLOWS_ENTRY });
+  return {
+    recorded: toRecorded(rows.filter(({ locked }) => locked !== true)),
+    locked: new Set(rows.filter(({ locked }) => locked === true).map(keyOf)),
+  };
 }
 
 /** Names a step among those of all jobs of a queue. */
@@ -67,9 +93,15 @@ export function recordStepsQuery(
   tables: TablesOfWorkflows,
   holder: Holder,
   steps: readonly StepToRecord[],
-  locks: Exclude<RowLocks, 'skip'>,
+  locks: RowLocks,
 ): SQL {
   const { queueJobs, queueSteps } = tables;
+  const skip = locks === 'skip';
+  const locked = sql`
+    union all
+    select i.id, i.step ->> 'name', null, true from i
+    where (i.id, i.fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)})
+      and i.id not in (select id from held)`;
   return sql`
     with i as materialized (
       select id, fence, step from ${planAnew()}${lockPatience(tables, locks)}
@@ -80,7 +112,7 @@ export function recordStepsQuery(
     held as materialized (
       select j.id, j.fence from ${queueJobs} as j
       where ${stillHeld(holder)}
-      for no key update
+      for no key update${skip ? sql` skip locked` : sql``}
     ),
     recorded as (
       insert into ${queueSteps} as s (job_id, queue, name, kind, output, error, attempts, fence, until,
@@ -99,8 +131,10 @@ export function recordStepsQuery(
       where s.ended_at is null or (s.fence = excluded.fence and excluded.ended_at is not null)
       returning s.job_id, s.name, s.until
     )
-    select job_id, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms
-    from recorded`;
+    select job_id, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms${
+      skip ? sql`, false as locked` : sql``
+    }
+    from recorded${skip ? locked : sql``}`;
 }
 
 function stepsAsJson(steps: readonly StepToRecord[]): string {

@@ -6,7 +6,13 @@ import type { Retries } from '../../../core/time/retries.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { recordOneStep } from '../queries/record-one-step.ts';
-import { type RecordedStep, recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
+import {
+  type RecordedStep,
+  recordFreeSteps,
+  recordSteps,
+  type StepToRecord,
+  stepKey,
+} from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import type { RetryUntil } from './retry-until.ts';
 
@@ -32,21 +38,26 @@ const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 const MAX_LOCKED_MS = 500;
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Records the steps of one queue's jobs. They gather while the statement before is under way and then go out
  * together, as settlements do: the more handlers are at it, the less each step costs. Repeating is safe: see
  * `recordSteps`.
  *
- * A step of a job whose row another transaction has locked delays the others by a statement: a batch that
- * meets one goes out again one by one, and the locked step is tried again beside the batches.
+ * A step that cannot be recorded now delays the others by a statement or two, as in the `Settler`:
+ * - A batch that meets a locked job goes out again without the steps of locked jobs, which are tried again
+ *   beside the batches.
+ * - A batch that is refused for what may be in it is halved beside the batches, until the bad one is alone.
  */
 export class StepRecorder {
   readonly #options: StepRecorderOptions;
   #waiting: PendingStep[] = [];
   #locked: PendingStep[] = [];
+  #refused: (readonly PendingStep[])[] = [];
   #writing = false;
   #unlocking = false;
+  #halving = false;
 
   constructor(options: StepRecorderOptions) {
     this.#options = options;
@@ -68,34 +79,25 @@ export class StepRecorder {
   async #writeAll(): Promise<void> {
     // Everything that is recorded in this turn of the event loop goes out together.
     await nextTurn();
-    while (this.#waiting.length > 0) await this.#write(this.#nextBatch());
+    while (this.#waiting.length > 0) await this.#write(takeBatch(this.#waiting), 'briefly');
     this.#writing = false;
   }
 
-  #nextBatch(): PendingStep[] {
-    let characters = 0;
-    const end = this.#waiting.findIndex(({ step }, at) => {
-      characters += step.output?.length ?? 0;
-      return at === MAX_BATCH || (at > 0 && characters > MAX_BATCH_CHARACTERS);
-    });
-    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
-  }
-
-  /** Never rejects. What is locked goes on beside it. */
-  async #write(batch: readonly PendingStep[]): Promise<void> {
+  /** Never rejects: what cannot be recorded now goes on beside the batches. */
+  async #write(batch: readonly PendingStep[], locks: 'briefly' | 'skip'): Promise<void> {
     const { holder, events, retries } = this.#options;
     let open = batch;
     for (let delayMs = FIRST_RETRY_MS; open.length > 0; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
-        await this.#record(open);
+        this.#keepLocked(await this.#record(open, locks));
         return;
       } catch (error) {
-        if (isAboutLocks(error)) {
-          this.#goOnBeside(open);
+        if (isAboutLocks(error) && locks === 'briefly') {
+          await this.#write(open, 'skip');
           return;
         }
         if (!isAboutTheServer(error)) {
-          await this.#refuse(open, error);
+          this.#refuse(open, error);
           return;
         }
         if (delayMs === FIRST_RETRY_MS) {
@@ -109,39 +111,57 @@ export class StepRecorder {
     }
   }
 
-  async #record(batch: readonly PendingStep[]): Promise<void> {
+  /** Returns those whose jobs are locked; `briefly` leaves none. */
+  async #record(batch: readonly PendingStep[], locks: 'briefly' | 'skip'): Promise<PendingStep[]> {
     const { db, tables, holder } = this.#options;
     const [only, second] = batch;
-    if (only !== undefined && second === undefined) {
-      const recorded = await recordOneStep(db, tables, holder, asOfNow(only), 'briefly');
+    if (locks === 'briefly' && only !== undefined && second === undefined) {
+      const recorded = await recordOneStep(db, tables, holder, asOfNow(only), locks);
       await faultPoint('step: recorded');
       only.resolve(recorded);
-      return;
+      return [];
     }
-    const recorded = await recordSteps(db, tables, holder, batch.map(asOfNow), 'briefly');
+    const steps = batch.map(asOfNow);
+    const { recorded, locked } =
+      locks === 'skip'
+        ? await recordFreeSteps(db, tables, holder, steps)
+        : { recorded: await recordSteps(db, tables, holder, steps, locks), locked: NONE };
     await faultPoint('step: recorded');
-    for (const { step, resolve } of batch) resolve(recorded.get(stepKey(step)));
+    const isLocked = ({ step }: PendingStep) => locked.has(stepKey(step));
+    for (const one of batch) if (!isLocked(one)) one.resolve(recorded.get(stepKey(one.step)));
+    return locked.size === 0 ? [] : batch.filter(isLocked);
   }
 
-  /** One bad row must not fail the others. */
-  async #refuse(batch: readonly PendingStep[], error: unknown): Promise<void> {
+  #refuse(batch: readonly PendingStep[], error: unknown): void {
     const [only, second] = batch;
-    if (second === undefined) only?.reject(error);
-    else await this.#writeEach(batch);
+    if (only === undefined) return;
+    if (second !== undefined) this.#halve(batch);
+    // A lock that one of the app's own triggers or foreign keys waits for.
+    else if (isAboutLocks(error)) this.#keepLocked([only]);
+    else only.reject(error);
   }
 
-  async #writeEach(batch: readonly PendingStep[]): Promise<void> {
-    for (const one of batch) await this.#write([one]);
+  #halve(batch: readonly PendingStep[]): void {
+    const middle = batch.length >> 1;
+    // As settlements do: with one bad step among many, the good ones are recorded soonest in this order.
+    this.#refused.push(batch.slice(0, middle), batch.slice(middle));
+    if (this.#halving) return;
+    this.#halving = true;
+    void this.#writeHalves();
   }
 
-  #goOnBeside(batch: readonly PendingStep[]): void {
-    const [only, second] = batch;
-    if (only === undefined || second !== undefined) {
-      void this.#writeEach(batch);
-      return;
+  async #writeHalves(): Promise<void> {
+    for (;;) {
+      const half = this.#refused.shift();
+      if (half === undefined) break;
+      await this.#write(half, 'skip');
     }
-    this.#locked.push(only);
-    if (this.#unlocking) return;
+    this.#halving = false;
+  }
+
+  #keepLocked(locked: readonly PendingStep[]): void {
+    this.#locked.push(...locked);
+    if (this.#unlocking || this.#locked.length === 0) return;
     this.#unlocking = true;
     void this.#writeLocked();
   }
@@ -155,15 +175,25 @@ export class StepRecorder {
       delayMs = Math.min(delayMs * 2, MAX_LOCKED_MS)
     ) {
       await this.#options.retries.sleep(delayMs, signal);
-      const locked = stillOpen(this.#locked);
+      const waiting = stillOpen(this.#locked);
       this.#locked = [];
-      await this.#writeEach(locked);
+      while (waiting.length > 0) await this.#write(takeBatch(waiting), 'skip');
       // Some became free, or others came: the next may be free as soon.
       if (this.#locked.length !== before) delayMs = FIRST_RETRY_MS / 2;
       before = this.#locked.length;
     }
     this.#unlocking = false;
   }
+}
+
+/** Takes out of `waiting` what goes out together. */
+function takeBatch(waiting: PendingStep[]): PendingStep[] {
+  let characters = 0;
+  const end = waiting.findIndex(({ step }, at) => {
+    characters += step.output?.length ?? 0;
+    return at === MAX_BATCH || (at > 0 && characters > MAX_BATCH_CHARACTERS);
+  });
+  return waiting.splice(0, end === -1 ? waiting.length : end);
 }
 
 /** The database reckons when a step began from the time of the statement. */
