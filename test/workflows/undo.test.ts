@@ -18,6 +18,7 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -536,6 +537,51 @@ test.each([
     expect(await database.db.select().from(undos)).toEqual([{ name: 'one' }]);
   },
 );
+
+test('an undo whose COMMIT was late is no loss of its job: the second undoAll goes on with those before it', async () => {
+  const undone: string[] = [];
+  const second = gate();
+  let isUndoing = false;
+  let late: Promise<unknown> | undefined;
+  const transaction: typeof database.db.transaction = async (run, config) => {
+    if (!isUndoing || late !== undefined) return await database.db.transaction(run, config);
+    const ran = gate();
+    late = database.db.transaction(async (tx) => {
+      await run(tx);
+      ran.open();
+      await second.opened;
+    }, config);
+    await ran.opened;
+    throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' });
+  };
+  const db: typeof database.db = Object.create(database.db, { transaction: { value: transaction } });
+  const failures: unknown[] = [];
+  const handlers = [
+    handle(work, async ({ step }) => {
+      await step.run('one', { undo: () => void undone.push('one') }, () => 1);
+      const undo = async () => void undone.push('two');
+      await step.transaction('two', { undo }, async () => 1);
+      const error = new NonRetryableError('out of stock');
+      isUndoing = true;
+      await step.undoAll(error).catch(async (failure) => {
+        failures.push(failure);
+        setTimeout(second.open, 50);
+        await step.undoAll(error);
+      });
+      throw error;
+    }),
+  ];
+  const worker = createWorker(db, { queue, handlers, queues: { q: {} }, log: false });
+  onTestFinished(() => worker.stop());
+  worker.on('error', () => undefined);
+  await worker.start();
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  await late;
+  expect(failures).toMatchObject([{ message: 'the connection broke' }]);
+  expect((await queue.find(database.db, id))?.errors).toMatchObject([{ message: 'out of stock' }]);
+  expect(undone).toEqual(['two', 'two', 'one']);
+});
 
 test('an undo that is tried again comes before those of the steps before it, beside a step that fails', async () => {
   const undone: string[] = [];

@@ -607,18 +607,26 @@ export class AttemptSteps {
     const startMs = performance.now();
     // One that has run before has been rolled back, or there is no job to record it for.
     const ranBefore = this.attempt.completeRan;
+    let refusal: Error | undefined;
     const stored = await transact(this.attempt.environment.db, async (tx) => {
       const output = await this.within(name, () => run(tx));
       if (this.attempt.completeRan && !ranBefore) throw completedIn(name);
       const step = this.toRecord(name, 'transaction', output, startMs);
       this.attempt.checkOpen();
       if ((await this.store.recordIn(tx, step)) === undefined) {
-        throw ranBefore ? completedIn(name) : this.lost();
+        refusal = ranBefore ? completedIn(name) : this.lost();
+        throw refusal;
       }
-      return step.output;
+      return step.output === undefined ? undefined : JSON.parse(step.output);
+    }).catch(async (error: unknown) => {
+      if (error !== refusal) throw error;
+      // A try before this one had no answer, and has committed after all.
+      const recorded = (await this.store.find()).find((step) => step.name === name);
+      if (!isOver(recorded)) throw error;
+      return this.outputOf(recorded);
     });
     this.attempt.noteProgress();
-    return stored === undefined ? undefined : JSON.parse(stored);
+    return stored;
   }
 
   /** @throws NonRetryableError for an output that cannot be stored; StepLimitError for a large one */
