@@ -158,8 +158,8 @@ export function storeInWorker(
 
 /**
  * The steps of the one attempt of `runNext`, in its transaction. That has locked the job, and all others lock
- * mailboxes and batches before jobs. So it waits in no statement for these: where one stays locked, the job
- * is called again.
+ * mailboxes and batches before jobs. So it waits for none of these that it sees: where one stays locked, the
+ * job is called again. A mailbox that another transaction is just making is not seen, and is waited for.
  */
 export function storeInTransaction(
   attempt: AttemptAddedTo,
