@@ -230,6 +230,26 @@ describe('runHandler', () => {
     expect(await errorOf(boom, (step) => step.enqueue('s', child))).toContain("got the error 'boom'");
   });
 
+  test('goes on with what it has recorded after an undo that has failed', async () => {
+    const numbered = defineSignal('numbered', z.number());
+    let refunds = 0;
+    const run = await runHandler(
+      fulfil,
+      { payload, queue, signals: [sent(numbered, 1), sent(numbered, 2)] },
+      handle(fulfil, async ({ step }) => {
+        const one = await step.waitForSignal(numbered);
+        const undo = () => {
+          if (++refunds === 1) throw new Error('the line is busy');
+        };
+        await step.run('charge', { undo }, () => 1);
+        const error = new NonRetryableError('out of stock');
+        await step.undoAll(error).catch(() => step.undoAll(error));
+        return [one, await step.waitForSignal(numbered, { name: 'second' }), refunds];
+      }),
+    );
+    expect(run).toMatchObject({ outcome: 'completed', output: [1, 2, 2] });
+  });
+
   test('decides which of several is first by the signals and steps that are given', async () => {
     const decide = handle(fulfil, async ({ step }) => {
       const child = await step.enqueue('child', fulfil, payload);

@@ -71,7 +71,8 @@ export interface RunStep {
 
 /** The steps of the job of `runHandler`, without a database: those that a test has given, and new ones. */
 export class GivenSteps implements StepStore {
-  readonly #given: ReadonlyMap<string, KnownStep>;
+  /** Those that were given, and those that the handler has recorded, which are read again after an undo. */
+  readonly #known: Map<string, KnownStep>;
   /** The errors among what was given, by the names of their steps. */
   readonly #errors: ReadonlyMap<string, Error>;
   /** The stored values of signals, in the order in which they were sent, by their name. */
@@ -92,7 +93,7 @@ export class GivenSteps implements StepStore {
     tokens: Tokens | undefined,
   ) {
     const entries = Object.entries(outputs);
-    this.#given = new Map(entries.map(([name, output]) => [name, givenStep(name, output)]));
+    this.#known = new Map(entries.map(([name, output]) => [name, givenStep(name, output)]));
     this.#errors = new Map(entries.filter((entry): entry is [string, Error] => entry[1] instanceof Error));
     this.#signals = signals;
     this.#tokens = tokens;
@@ -127,23 +128,18 @@ export class GivenSteps implements StepStore {
   }
 
   async find(): Promise<readonly KnownStep[]> {
-    return [...this.#given.values()];
+    return [...this.#known.values()];
   }
 
-  async record({ name, kind, output, error, delayMs, until, ended }: StepToRecord): Promise<RecordedStep> {
+  async record(step: StepToRecord): Promise<RecordedStep> {
+    const { name, kind, output, error, attempts, delayMs, until, ended } = step;
     if ((kind === 'wait' || kind === 'first') && !ended) {
       this.#waiting.add(name);
       return { leftMs: undefined };
     }
-    this.#note({
-      name,
-      kind,
-      signal: null,
-      output: output === undefined ? undefined : JSON.parse(output),
-      error: error ?? null,
-      delayMs,
-      until,
-    });
+    const stored = output === undefined ? undefined : JSON.parse(output);
+    const noted = { name, kind, signal: null, output: stored, error: error ?? null, delayMs, until };
+    this.#note(noted, ended, attempts);
     // A sleep passes at once.
     return { leftMs: kind === 'sleep' ? 0 : undefined };
   }
@@ -164,7 +160,7 @@ export class GivenSteps implements StepStore {
     }
     const output = first === undefined ? values[at] : { key: first, value: values[at] };
     const kind = first === undefined ? 'signal' : 'first';
-    this.#note({ name, kind, signal, output, error: null, delayMs: undefined, until: undefined });
+    this.#note({ name, kind, signal, output, error: null, delayMs: undefined, until: undefined }, true);
     return { type: 'received', value: output };
   }
 
@@ -246,22 +242,29 @@ export class GivenSteps implements StepStore {
     return await tokensFor('step.token', this.#tokens).make(claims);
   }
 
-  #note(step: RunStep): void {
-    this.#waiting.delete(step.name);
-    this.#recorded.set(step.name, step);
+  #note(step: RunStep, ended: boolean, attempts = 1): void {
+    const { name, kind, signal, output, error } = step;
+    this.#waiting.delete(name);
+    this.#recorded.set(name, step);
+    const known = knownStep(name, output, error);
+    this.#known.set(name, { ...known, kind, signal, attempts, endedAt: ended ? known.endedAt : null });
   }
 }
 
 /** It is over, whatever it is in the code; with an error it has failed for good. */
 function givenStep(name: string, output: unknown): KnownStep {
+  if (output instanceof Error) return knownStep(name, undefined, describeThrown(output));
+  return knownStep(name, output === undefined ? undefined : storedOutput(name, output), null);
+}
+
+function knownStep(name: string, output: unknown, error: StepErrorRecord | null): KnownStep {
   const at = new Date();
-  const isError = output instanceof Error;
   return {
     name,
     kind: undefined,
     signal: null,
-    output: isError || output === undefined ? undefined : storedOutput(name, output),
-    error: isError ? describeThrown(output) : null,
+    output,
+    error,
     attempts: 1,
     until: null,
     leftMs: 0,
