@@ -26,6 +26,7 @@ import { recordSteps, stepKey } from '../../src/features/workflows/queries/recor
 import { StepRecorder } from '../../src/features/workflows/worker/step-recorder.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { whileOpen } from './fixtures/open-transactions.ts';
@@ -196,6 +197,41 @@ describe('an answer that is lost', () => {
     expect(await outputOf(id)).toBe(7);
     expect(seen.lost).toBe(1);
   });
+});
+
+test('after an outage a step is recorded as soon as the worker knows that the database answers again', async () => {
+  const { client } = database;
+  await client.unsafe(`
+    create sequence refusals;
+    create function refuse() returns trigger language plpgsql as $$ begin
+      if tg_table_name = 'queue_steps' then perform nextval('refusals'); end if;
+      raise exception 'going down' using errcode = '57P01';
+    end $$;
+  `);
+  onTestFinished(async () => {
+    await client`drop function refuse cascade`;
+    await client`drop sequence refusals`;
+  });
+  const down = gate();
+  const during: string[] = [];
+  const worker = await start(async ({ step }) => {
+    await step.run('one', () => 1);
+    return await step.run('two', () => down.opened);
+  });
+  worker.on('error', (told) => during.push(told.during));
+  const id = await enqueue();
+  await until(async () => (await queue.workflows.steps(database.db, id)).length === 1);
+  await client`create trigger refuse before update on queue_workers for each row execute function refuse()`;
+  await until(() => during.includes('the heartbeat'));
+  await client`create trigger refuse before insert on queue_steps for each row execute function refuse()`;
+  down.open();
+  // Then the next try is two seconds away.
+  await until(async () => Number((await client`select last_value from refusals`)[0]?.last_value) >= 7);
+  await client`drop trigger refuse on queue_steps`;
+  await client`drop trigger refuse on queue_workers`;
+  const backMs = performance.now();
+  await until(async () => (await queue.workflows.steps(database.db, id)).length === 2);
+  expect(performance.now() - backMs).toBeLessThan(1_500);
 });
 
 describe('an attempt that no longer holds its job', () => {

@@ -28,7 +28,6 @@ import type { JobLine } from '../../core/sql/job-line.ts';
 import type { JobScope } from '../../core/sql/job-scope.ts';
 import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { transact } from '../../core/sql/transact.ts';
-import { Retries } from '../../core/time/retries.ts';
 import type { ContextFeature, ContextInWorker } from '../../core/worker/context-feature.ts';
 import type { HostWorker } from '../../core/worker/host-worker.ts';
 import type { AddedContext } from '../../core/worker/run/added-context.ts';
@@ -563,9 +562,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   }
 
   /** @internal */
-  forWorker({ statements, tables, events, wake, untilEmpty }: HostWorker): ContextInWorker {
+  forWorker({ statements, tables, events, retries, wake, untilEmpty }: HostWorker): ContextInWorker {
     const all = this.#all(tables);
-    const retries = new Retries();
     const asking = { retries, events };
     const questions = statements.of('settlements');
     const db = statements.of('settlements', { prepared: true });

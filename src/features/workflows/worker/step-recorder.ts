@@ -21,7 +21,7 @@ export interface StepRecorderOptions {
   readonly tables: TablesOfWorkflows;
   readonly holder: Holder;
   readonly events: WorkerEmitter;
-  readonly retries: Retries;
+  readonly retries: Pick<Retries, 'sleep'>;
 }
 
 interface PendingStep {
@@ -105,7 +105,9 @@ export class StepRecorder {
         }
         open = stillOpen(open);
         const [first] = open;
-        if (first !== undefined) await retries.sleep(delayMs, first.until.signal);
+        if (first !== undefined && (await retries.sleep(delayMs, first.until.signal))) {
+          delayMs = FIRST_RETRY_MS;
+        }
         open = stillOpen(open);
       }
     }

@@ -64,7 +64,7 @@ export interface WorkerStoreOptions {
 
 /** What the questions of attempts need. */
 export interface Asking {
-  readonly retries: Retries;
+  readonly retries: Pick<Retries, 'sleep'>;
   readonly events: WorkerEmitter;
 }
 
@@ -87,7 +87,7 @@ export async function answeredTo<T>(
       if (delayMs === FIRST_RETRY_MS && isAboutTheServer(error)) {
         events.emit('error', { error, during: `a step of job ${job.id} of '${job.queue}'` });
       }
-      await retries.sleep(delayMs, until.signal);
+      if (await retries.sleep(delayMs, until.signal)) delayMs = FIRST_RETRY_MS;
       until.check();
     }
   }
