@@ -93,6 +93,42 @@ describe('the undo of a job that is to end', () => {
     expect(await stepsOf(id)).toEqual(expect.arrayContaining(['undo:one', 'undo:two']));
   });
 
+  test('is followed by steps that are tried again, too', async () => {
+    const tell = defineJob('tell', { queue: 'other' });
+    await database.client.unsafe(`
+      create sequence refusals;
+      create function refuse() returns trigger language plpgsql as $$ begin
+        if nextval('refusals') <= 2 then raise exception 'not now' using errcode = '57P01'; end if;
+        return new;
+      end $$;
+      create trigger refuse before insert on queue_steps
+      for each row when (new.name = 'tell') execute function refuse();
+    `);
+    onTestFinished(async () => {
+      await database.client`drop function refuse cascade`;
+      await database.client`drop sequence refusals`;
+    });
+    let isRunning = false;
+    const failures: unknown[] = [];
+    await start(async ({ step, signal }) => {
+      try {
+        await step.run('one', { undo: () => undefined }, () => 1);
+        isRunning = true;
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      } catch (error) {
+        await step.undoAll(error);
+        await step.enqueue('tell', tell).catch((failure) => failures.push(failure));
+        throw error;
+      }
+    });
+    const { id } = await queue.enqueue(database.db, work, 1);
+    await until(() => isRunning);
+    await queue.cancel(database.db, id, 'no longer');
+    await until(async () => (await stateOf(id)) === 'cancelled');
+    expect(failures).toEqual([]);
+    expect(await stepsOf(id)).toContain('tell');
+  });
+
   test('after its deadline goes on where the server does not say at once what is recorded', async () => {
     const dated = defineJob('dated', { queue: 'q', deadlineMs: 3_600_000, backoff: fixedBackoff(60_000) });
     const undone: string[] = [];

@@ -48,13 +48,11 @@ export type OverStep = KnownStep & { readonly endedAt: Date };
 
 /** How the steps of one attempt reach the database. */
 export interface StepStore {
+  /** From now on all is tried again although the job is to end: it is being undone. */
+  noteUndoing?(): void;
   find(): Promise<readonly KnownStep[]>;
-  /**
-   * `undefined`: the job is no longer held.
-   *
-   * @param isUndoing whether it is tried again although the job is to end
-   */
-  record(step: StepToRecord, isUndoing?: boolean): Promise<RecordedStep | undefined>;
+  /** `undefined`: the job is no longer held. */
+  record(step: StepToRecord): Promise<RecordedStep | undefined>;
   /** The same in a transaction of the handler's. */
   recordIn(tx: Transaction, step: StepToRecord): Promise<RecordedStep | undefined>;
   /** The same, and cancels the members of these batches in its transaction. */
@@ -218,6 +216,7 @@ export class AttemptSteps {
    */
   async undo(reason: StepErrorRecord, task: () => Promise<void>): Promise<void> {
     this.#isUndoing = true;
+    this.store.noteUndoing?.();
     const undone = task();
     this.#undoing = { reason, over: undone.catch(() => undefined) };
     try {
@@ -595,7 +594,7 @@ export class AttemptSteps {
     const step = { ...this.toRecord(name, kind, output, startMs), error, attempts };
     const recorded =
       unwanted.length === 0
-        ? await this.store.record(step, this.#isUndoing)
+        ? await this.store.record(step)
         : await this.store.recordAndCancel(step, unwanted);
     if (recorded === undefined) throw this.lost();
     this.attempt.noteProgress();

@@ -258,7 +258,7 @@ export class StepRun implements Step {
   async #recordUndo(error: StepErrorRecord): Promise<void> {
     const { id, fence } = this.#steps.attempt.job;
     const step = { id, fence, name: UNDO, kind: UNDO, error, tookMs: 0, ended: true } as const;
-    const recorded = await this.#steps.busy(() => this.#steps.store.record(step, true));
+    const recorded = await this.#steps.busy(() => this.#steps.store.record(step));
     if (recorded === undefined) throw this.#steps.lost();
     this.#isUndoRecorded = true;
   }

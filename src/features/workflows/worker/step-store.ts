@@ -99,12 +99,15 @@ export function storeInWorker(
   { db, enqueuing, tables, queue, finder, recorder, asking, tokens }: WorkerStoreOptions,
 ): StepStore {
   const { job, holder } = attempt;
-  const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, asking, ask);
+  let until = untilTold(attempt);
+  const answered = <T>(ask: () => Promise<T>): Promise<T> => answeredTo(attempt, asking, ask, until);
   return {
+    noteUndoing: () => {
+      until = untilOver(attempt);
+    },
     // One that was told to end before it began has steps to undo, too.
     find: () => answeredTo(attempt, asking, finder.asking(job.id), untilOver(attempt)),
-    record: (step, isUndoing) =>
-      recorder.record(step, isUndoing === true ? untilOver(attempt) : untilTold(attempt)),
+    record: (step) => recorder.record(step, until),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait', true),
     recordAndCancel: (step, batchIds) =>
       answered(() =>
