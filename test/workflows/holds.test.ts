@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import {
   createQueue,
   createWorker,
@@ -128,9 +128,9 @@ test('many jobs whose rows another transaction has locked hold up no step for lo
   const locked = ids.slice(0, 20);
   let sent = 0;
   let rest: Promise<unknown> | undefined;
-  const execute: typeof database.db.execute = (query) => {
+  const execute = async (query: SQL) => {
     sent++;
-    return database.db.execute(query);
+    return await database.db.execute(query);
   };
   const recorder = new StepRecorder({
     db: Object.create(database.db, { execute: { value: execute } }),
