@@ -215,6 +215,7 @@ export class AttemptSteps {
    * what that does would not be undone.
    */
   async undo(reason: StepErrorRecord, task: () => Promise<void>): Promise<void> {
+    const isFirst = !this.#isUndoing;
     this.#isUndoing = true;
     this.store.noteUndoing?.();
     const undone = task();
@@ -224,7 +225,7 @@ export class AttemptSteps {
     } finally {
       this.#undoing = undefined;
       // What they wait for may never come. In the next run of the handler they throw.
-      for (const wait of this.#waits) wait.untilMs = 0;
+      if (isFirst) for (const wait of this.#waits) wait.untilMs = 0;
     }
   }
 
