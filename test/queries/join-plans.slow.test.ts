@@ -387,6 +387,12 @@ const situations: Readonly<Record<string, Situation>> = {
         heldJobs.map((job) => ({ ...job, name: 's', kind: 'run', tookMs: 1, output: '1', ended: true })),
         'briefly',
       ),
+      'recordStepsQuery, free': recordStepsQuery(
+        all,
+        holder,
+        heldJobs.map((job) => ({ ...job, name: 's', kind: 'run', tookMs: 1, output: '1', ended: true })),
+        'skip',
+      ),
       'recordStepsQuery, of one job': recordStepsQuery(
         all,
         holder,

@@ -32,10 +32,12 @@
     from recorded
     union all
     select i.id, i.step ->> 'name', null, true from i
-    where (i.id, i.fence) in (select j.id, j.fence from "queue_jobs" as j where j.queue = $11 and j.id = any(array(select id from i))
+    where i.id not in (select id from held)
+      and ((i.id, i.fence) in (
+        select j.id, j.fence from "queue_jobs" as j where j.queue = $11 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $12::int8
-        and ((j.id, j.fence) in (select id, fence from i)) is true)
-      and i.id not in (select id from held)
+        and ((j.id, j.fence) in (select id, fence from i)) is true
+      )) is true
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1

@@ -100,8 +100,10 @@ export function recordStepsQuery(
   const locked = sql`
     union all
     select i.id, i.step ->> 'name', null, true from i
-    where (i.id, i.fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)})
-      and i.id not in (select id from held)`;
+    where i.id not in (select id from held)
+      and ((i.id, i.fence) in (
+        select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}
+      )) is true`;
   return sql`
     with i as materialized (
       select id, fence, step from ${planAnew()}${lockPatience(tables, locks)}
