@@ -117,45 +117,66 @@ describe('a job whose row another transaction has locked', () => {
   });
 });
 
-test('many jobs whose rows another transaction has locked hold up no step for longer than one of them', async () => {
-  const given = await queue.enqueueMany(
-    database.db,
-    work,
-    Array.from({ length: 40 }, () => ({ payload: 1 })),
-  );
-  const ids = given.map(({ id }) => id);
-  await database.client`update queue_jobs set worker_id = 1, fence = 1, claimed_at = now()`;
-  const locked = ids.slice(0, 20);
-  let sent = 0;
-  let rest: Promise<unknown> | undefined;
-  const execute = async (query: SQL) => {
-    sent++;
-    return await database.db.execute(query);
-  };
-  const recorder = new StepRecorder({
-    db: Object.create(database.db, { execute: { value: execute } }),
-    tables: all,
-    holder: { queue: 'q', workerId: 1 },
-    events: new WorkerEmitter(),
-    retries: new Retries(),
-  });
-  const { signal } = new AbortController();
-  const record = (id: number) =>
-    recorder.record(
-      { id, fence: 1, name: 'one', kind: 'run', tookMs: 0, ended: true },
-      { signal, check: () => undefined },
+describe('the steps of many jobs that end in one turn', () => {
+  /** Jobs that a worker holds, and what records a step of each. */
+  async function held() {
+    const given = await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 40 }, () => ({ payload: 1 })),
     );
-  await database.db.transaction(async (tx) => {
-    await tx.execute(sql`select from queue_jobs where id = any(${`{${locked.join()}}`}) for update`);
-    const records = ids.map(record);
-    await Promise.all(records.slice(20));
-    // One that waits for a moment, and one that skips what is locked.
-    expect(sent).toBe(2);
-    expect(await tx.execute(sql`select from queue_steps`)).toHaveLength(20);
-    rest = Promise.all(records);
+    await database.client`update queue_jobs set worker_id = 1, fence = 1, claimed_at = now()`;
+    const seen = { sent: 0 };
+    const execute = async (query: SQL) => {
+      seen.sent++;
+      return await database.db.execute(query);
+    };
+    const recorder = new StepRecorder({
+      db: Object.create(database.db, { execute: { value: execute } }),
+      tables: all,
+      holder: { queue: 'q', workerId: 1 },
+      events: new WorkerEmitter(),
+      retries: new Retries(),
+    });
+    const { signal } = new AbortController();
+    const record = (id: number) =>
+      recorder.record(
+        { id, fence: 1, name: 'one', kind: 'run', tookMs: 0, ended: true },
+        { signal, check: () => undefined },
+      );
+    return { ids: given.map(({ id }) => id), seen, record };
+  }
+
+  test('wait for no more than one of those whose rows another transaction has locked', async () => {
+    const { ids, seen, record } = await held();
+    const locked = `{${ids.slice(0, 20).join()}}`;
+    let rest: Promise<unknown> | undefined;
+    await database.db.transaction(async (tx) => {
+      await tx.execute(sql`select from queue_jobs where id = any(${locked}) for update`);
+      const records = ids.map(record);
+      await Promise.all(records.slice(20));
+      // One that waits for a moment, and one that skips what is locked.
+      expect(seen.sent).toBe(2);
+      expect(await database.client`select from queue_steps`).toHaveLength(20);
+      rest = Promise.all(records);
+    });
+    await rest;
+    expect(await database.client`select from queue_steps`).toHaveLength(40);
   });
-  await rest;
-  expect(await database.client`select from queue_steps`).toHaveLength(40);
+
+  test('are recorded but for the one that the database refuses', async () => {
+    const { ids, seen, record } = await held();
+    const [refused = 0] = ids.slice(25);
+    await database.client.unsafe(
+      `alter table queue_steps add constraint wanted check (job_id <> ${refused})`,
+    );
+    onTestFinished(async () => void (await database.client`alter table queue_steps drop constraint wanted`));
+    const ends = await Promise.allSettled(ids.map(record));
+    expect(ends.flatMap(({ status }, at) => (status === 'rejected' ? ids[at] : []))).toEqual([refused]);
+    expect(await database.client`select from queue_steps`).toHaveLength(39);
+    // Halves, not one by one.
+    expect(seen.sent).toBeLessThan(20);
+  });
 });
 
 describe('an answer that is lost', () => {
