@@ -278,6 +278,44 @@ describe('beside a batch that cannot be folded', () => {
     await until(() => isFolded(1));
   });
 
+  test.each([
+    ['queue_batches', 'queue_jobs'],
+    ['queue_jobs', 'queue_batches'],
+  ])('for a lock in %s, and then for one in %s, it rests longer and longer', async (first, second) => {
+    const { client, db } = database;
+    const idIn = (table: string) => (table === 'queue_jobs' ? 9 : 1);
+    const lock = (table: string) => `select from ${table} where id = ${idIn(table)} for update`;
+    let tried: number[] = [];
+    const isTriedSeldom = () => tried.length > 5 && Number(tried.at(-1)) - Number(tried.at(-2)) > 400;
+    const folding = folds({
+      execute: async (query) => {
+        const { sql, params } = dialect.sqlToQuery(query.getSQL());
+        if (sql.includes('delete from') && String(params).includes('{1}')) tried.push(performance.now());
+        return await db.execute(query);
+      },
+    });
+    const beginLater = gate();
+    const locked = gate();
+    const over = gate();
+    const then = client.begin(async (tx) => {
+      await beginLater.opened;
+      await tx.unsafe(lock(second));
+      locked.open();
+      await over.opened;
+    });
+    await client.begin(async (tx) => {
+      await tx.unsafe(lock(first));
+      folding.note(1);
+      await until(() => tried.length > 1);
+      beginLater.open();
+      await locked.opened;
+    });
+    tried = [];
+    await until(isTriedSeldom, { timeoutMs: 10_000 }).finally(() => over.open());
+    await then;
+    await until(() => isFolded(1));
+  });
+
   test('the end of many members, others are folded', async () => {
     const { client, db } = database;
     const asks = gate();

@@ -43,10 +43,10 @@ export class Folding implements BackgroundPart {
   #stop: AbortSignal | undefined;
   /** Whether a fold of its own has made something due. */
   #hasMoved = false;
-  /** Batches that another fold has locked: they are folded together with others. */
-  readonly #busy = new Rests(BUSY_MS);
-  /** Batches for which a job waits whose row is locked: each is folded alone, since that takes a while. */
-  readonly #locked = new Rests(BUSY_MS);
+  /** Batches that another transaction has locked, or a job that waits for them. */
+  readonly #resting = new Rests(BUSY_MS);
+  /** Those of them for which such a job waits: each is folded alone, since that takes a while. */
+  readonly #alone = new Set<number>();
   /** Batches for which a job waits whose row refuses to be written. */
   readonly #refused = new Rests(REFUSED_MS);
   /** Batches whose members are to end, and how often they are still asked. */
@@ -61,7 +61,7 @@ export class Folding implements BackgroundPart {
   /** A member of this batch has ended, and that is written. */
   note(batchId: number): void {
     this.#ids.add(batchId);
-    if (!this.#busy.has(batchId) && !this.#locked.has(batchId)) this.#noted.signal();
+    if (!this.#resting.has(batchId)) this.#noted.signal();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -69,8 +69,8 @@ export class Folding implements BackgroundPart {
     let lookAt = performance.now() + jitter(LOOK_EVERY_MS);
     while (!signal.aborted) {
       // What is noted of these is folded once they have rested.
-      for (const id of [...this.#busy.ids, ...this.#locked.ids]) this.#ids.delete(id);
-      const nextMs = Math.min(lookAt, this.#busy.nextMs, this.#locked.nextMs);
+      for (const id of this.#resting.ids) this.#ids.delete(id);
+      const nextMs = Math.min(lookAt, this.#resting.nextMs);
       if (this.#ids.size === 0) await this.#noted.wait(Math.max(0, nextMs - performance.now()), signal);
       this.#noted.clear();
       const nowMs = performance.now();
@@ -79,7 +79,7 @@ export class Folding implements BackgroundPart {
       this.#underWay = this.#foldDue(isLook, nowMs);
       await this.#underWay;
     }
-    const left = [...this.#ids, ...this.#busy.ids, ...this.#locked.ids];
+    const left = [...this.#ids, ...this.#resting.ids];
     if (left.length > 0) await this.#fold(left);
     await Promise.all(this.#asking.keys());
   }
@@ -119,20 +119,21 @@ export class Folding implements BackgroundPart {
 
   /** Never rejects. */
   async #foldDue(isLook: boolean, nowMs: number): Promise<void> {
-    const noted = [...this.#ids, ...this.#busy.due(nowMs)];
+    const due = this.#resting.due(nowMs);
+    const alone = due.find((id) => this.#alone.has(id));
+    const noted = [...this.#ids, ...due.filter((id) => !this.#alone.has(id))];
     this.#ids = new Set();
     if (isLook) await this.#wakeRefused();
     // A look takes its own as well, so that it comes also where some end all the time.
     const ids = isLook ? await this.#lookFor(noted) : noted;
     if (ids?.length !== 0) await this.#fold(ids);
-    const [locked] = this.#locked.due(nowMs);
-    if (locked !== undefined) await this.#fold([locked]);
+    if (alone !== undefined) await this.#fold([alone]);
     if (isLook) this.#ask([...this.#unwanted.keys()]);
   }
 
   /** What a look folds: all, or what was noted and others, but for those that rest. */
   async #lookFor(noted: readonly number[]): Promise<readonly number[] | undefined> {
-    const resting = [...this.#busy.ids, ...this.#locked.ids];
+    const resting = [...this.#resting.ids];
     if (resting.length === 0) return undefined;
     const { db, tables, events } = this.#options;
     try {
@@ -155,7 +156,7 @@ export class Folding implements BackgroundPart {
     } catch (error) {
       // A row is locked, or refuses the change: the other batches must not wait for that.
       if (!isAboutTheServer(error) && ids?.length !== 1) return await this.#foldOneByOne(ids);
-      if (isAboutLocks(error)) return this.#locked.add(ids ?? []);
+      if (isAboutLocks(error)) return this.#restAlone(ids ?? []);
       if (!isAboutTheServer(error) && ids !== undefined) return await this.#foldWithoutWaking(ids);
       events.emit('error', { error, during: COUNTING });
       // The next look finds them.
@@ -172,7 +173,7 @@ export class Folding implements BackgroundPart {
       this.#refused.begin(ids);
       await this.#wakeRefused();
     } catch (error) {
-      if (isAboutLocks(error)) return this.#locked.add(ids);
+      if (isAboutLocks(error)) return this.#restAlone(ids);
       events.emit('error', { error, during: COUNTING });
       this.#forget(ids);
     }
@@ -180,16 +181,21 @@ export class Folding implements BackgroundPart {
 
   #noteFolded(ids: readonly number[] | undefined, { busy, unwanted }: Folded): void {
     const still = new Set(busy);
-    this.#forget((ids ?? [...this.#busy.ids, ...this.#locked.ids]).filter((id) => !still.has(id)));
-    this.#busy.add(busy);
+    this.#forget((ids ?? [...this.#resting.ids]).filter((id) => !still.has(id)));
+    this.#resting.add(busy);
     for (const id of unwanted) this.#unwanted.set(id, ASKS);
     this.#ask(unwanted);
   }
 
   /** They are folded again once more of their members end. */
   #forget(ids: readonly number[]): void {
-    this.#busy.remove(ids);
-    this.#locked.remove(ids);
+    this.#resting.remove(ids);
+    for (const id of ids) this.#alone.delete(id);
+  }
+
+  #restAlone(ids: readonly number[]): void {
+    this.#resting.add(ids);
+    for (const id of ids) this.#alone.add(id);
   }
 
   /** Tries what was refused, less and less often, so that no flood of errors says why. Never rejects. */
