@@ -7,6 +7,7 @@ import { Folding } from '../../src/features/batches/worker/folding.ts';
 import {
   endAllMembers,
   endUnclaimedJobs,
+  foldAllIn,
   wakeAllWaiters,
 } from '../../src/features/batches/worker/move-on.ts';
 import { clearTables, jobRow, tables } from '../queries/support/jobs.ts';
@@ -125,6 +126,38 @@ describe('a look for what to go on with, as at the end of a drain', () => {
       expect(moved).toBe(true);
       expect(due.map((row) => row.id)).toEqual([8, 10]);
     });
+  });
+});
+
+describe('where a job was made due before another one was found locked', () => {
+  beforeEach(async () => {
+    const { client } = database;
+    // Job 10 waits for batch 2, whose only member ends as job 9 is made due.
+    await client`insert into queue_batches (id, total, pending) overriding system value values (2, 1, 1)`;
+    await client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, run_at, blockers)
+      overriding system value values (10, 'q', 'k', '1', 3, 'infinity', 1)`;
+    await client`insert into queue_waits (batch_id, job_id, queue, policy) values (2, 10, 'q', 'run')`;
+    await client.unsafe(`
+      create function end_member() returns trigger language plpgsql as $$
+        begin insert into queue_tallies (batch_id, ended) values (2, 1); return null; end $$;
+      create trigger ends after update on queue_jobs
+        for each row when (new.id = 9 and old.blockers > 0) execute function end_member()`);
+    onTestFinished(async () => void (await client`drop function end_member() cascade`));
+  });
+
+  test.each([
+    ['the end of a drain', () => folds(database.db).moveOn()],
+    ['runNext', () => database.db.transaction(async (tx) => await foldAllIn(tx, all, undefined))],
+  ])('%s says that there is something due', async (_, look) => {
+    const { client } = database;
+    const moved = await client.begin(async (tx) => {
+      await tx`select from queue_jobs where id = 10 for update`;
+      return await look();
+    });
+    expect(moved).toBe(true);
+    expect(await jobRow(client, 9)).toMatchObject({ blockers: 0 });
+    expect(await jobRow(client, 10)).toMatchObject({ blockers: 1 });
   });
 });
 

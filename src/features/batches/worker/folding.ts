@@ -86,34 +86,27 @@ export class Folding implements BackgroundPart {
 
   /** Folds until there is nothing left; whether something has become due by a fold since the last call. */
   async moveOn(): Promise<boolean> {
-    const { events } = this.#options;
-    try {
-      await this.#underWay;
-      const moved = await this.#foldAll();
-      // One that has begun since may have locked what this one left.
-      await this.#underWay;
-      await Promise.all(this.#asking.keys());
-      const hadMoved = this.#hasMoved;
-      this.#hasMoved = false;
-      return moved || hadMoved;
-    } catch (error) {
-      events.emit('error', { error, during: COUNTING });
-      return false;
-    }
+    await this.#underWay;
+    await this.#foldAll();
+    // One that has begun since may have locked what this one left.
+    await this.#underWay;
+    await Promise.all(this.#asking.keys());
+    const hasMoved = this.#hasMoved;
+    this.#hasMoved = false;
+    return hasMoved;
   }
 
-  /** Returns whether it has made something due, unless `#hasMoved` says so. */
-  async #foldAll(): Promise<boolean> {
+  /** Never rejects. */
+  async #foldAll(): Promise<void> {
     const { db, tables, channel, events } = this.#options;
+    const onRefused = (error: unknown) => events.emit('error', { error, during: COUNTING });
     try {
-      return await foldAll(db, tables, channel, 'briefly', (error) =>
-        events.emit('error', { error, during: COUNTING }),
-      );
+      const onMoved = (queues: Iterable<string>) => this.#noteMoved(queues);
+      await foldAll(db, tables, channel, 'briefly', { onMoved, onRefused });
     } catch (error) {
-      if (isAboutTheServer(error)) throw error;
       // As in a fold of its own. A stop folds once more what was locked.
-      await this.#foldOneByOne(undefined);
-      return false;
+      if (isAboutTheServer(error)) onRefused(error);
+      else await this.#foldOneByOne(undefined);
     }
   }
 
@@ -146,12 +139,11 @@ export class Folding implements BackgroundPart {
 
   /** Never rejects. */
   async #fold(ids: readonly number[] | undefined): Promise<void> {
-    const { db, tables, channel, events, wake } = this.#options;
+    const { db, tables, channel, events } = this.#options;
     try {
       const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly' });
       await faultPoint('fold: folded');
-      if (folded.woken.length > 0) this.#hasMoved = true;
-      for (const queue of folded.woken) wake(queue);
+      this.#noteMoved(folded.woken);
       this.#noteFolded(ids, folded);
     } catch (error) {
       // A row is locked, or refuses the change: the other batches must not wait for that.
@@ -187,6 +179,14 @@ export class Folding implements BackgroundPart {
     this.#ask(unwanted);
   }
 
+  /** Jobs of these queues were made due. */
+  #noteMoved(queues: Iterable<string>): void {
+    for (const queue of queues) {
+      this.#hasMoved = true;
+      this.#options.wake(queue);
+    }
+  }
+
   /** They are folded again once more of their members end. */
   #forget(ids: readonly number[]): void {
     this.#resting.remove(ids);
@@ -202,11 +202,10 @@ export class Folding implements BackgroundPart {
   async #wakeRefused(): Promise<void> {
     const ids = this.#refused.due(performance.now());
     if (ids.length === 0) return;
-    const { db, tables, channel, events, wake } = this.#options;
+    const { db, tables, channel, events } = this.#options;
     try {
       const { queues, isLeft, refusals } = await wakeAllWaiters(db, tables, ids, channel, this.#stop);
-      if (queues.size > 0) this.#hasMoved = true;
-      for (const queue of queues) wake(queue);
+      this.#noteMoved(queues);
       if (isLeft) this.#refused.add(ids);
       else this.#refused.remove(ids);
       for (const error of refusals) events.emit('error', { error, during: COUNTING });
@@ -226,12 +225,11 @@ export class Folding implements BackgroundPart {
 
   /** Never rejects. */
   async #askMembers(ids: readonly number[]): Promise<void> {
-    const { db, tables, channel, events, wake } = this.#options;
+    const { db, tables, channel, events } = this.#options;
     try {
       // The recount says which rows refuse it.
       const { queues } = await askAllMembers(db, tables, ids, channel, this.#stop);
-      if (queues.size > 0) this.#hasMoved = true;
-      for (const queue of queues) wake(queue);
+      this.#noteMoved(queues);
       for (const id of ids) {
         const asks = this.#unwanted.get(id) ?? 0;
         if (asks > 1) this.#unwanted.set(id, asks - 1);

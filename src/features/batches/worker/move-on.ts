@@ -15,28 +15,30 @@ import { wakeWaiters } from '../queries/wake-waiters.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 import { CHUNK } from '../sql/chunk.ts';
 
-/**
- * Folds until there is nothing left; returns whether it has made something due.
- *
- * @param onRefused called with what the database says of each member whose row refuses to be asked to end
- */
+/** What is told of folds as they go on: where a later one fails, an earlier one has had its effect. */
+export interface FoldReport {
+  /** Jobs of these queues were made due. */
+  readonly onMoved: (queues: Iterable<string>) => void;
+  /** What the database says of a member whose row refuses to be asked to end. */
+  readonly onRefused: (error: unknown) => void;
+}
+
+/** Folds until there is nothing left. */
 export async function foldAll(
   db: Runner,
   tables: TablesOfBatches,
   channel: string | undefined,
   locks: Fold['locks'],
-  onRefused: (error: unknown) => void,
-): Promise<boolean> {
-  let moved = false;
+  report: FoldReport,
+): Promise<void> {
   const busy = new Set<number>();
   for (;;) {
     const ids = busy.size === 0 ? undefined : await findTallied(db, tables, [...busy]);
-    const folded = await foldSome(db, tables, { ids, channel, locks }, onRefused);
-    moved ||= folded.moved;
+    const folded = await foldSome(db, tables, { ids, channel, locks }, report);
     // Behind their tallies there may be those of others.
     const isHidden = folded.busy.length > 0 && (folded.isCut || ids !== undefined);
     if (isHidden) for (const id of folded.busy) busy.add(id);
-    if (folded.tallies === 0 && !isHidden) return moved;
+    if (folded.tallies === 0 && !isHidden) return;
   }
 }
 
@@ -45,17 +47,19 @@ async function foldSome(
   db: Runner,
   tables: TablesOfBatches,
   fold: Fold,
-  onRefused: (error: unknown) => void,
-): Promise<Pick<Folded, 'tallies' | 'busy' | 'isCut'> & { readonly moved: boolean }> {
-  const { tallies, woken, unwanted, busy, isCut } = await foldTallies(db, tables, fold);
-  const { queues, refusals } = await askAllMembers(db, tables, unwanted, fold.channel);
+  { onMoved, onRefused }: FoldReport,
+): Promise<Folded> {
+  const folded = await foldTallies(db, tables, fold);
+  onMoved(folded.woken);
+  const { queues, refusals } = await askAllMembers(db, tables, folded.unwanted, fold.channel);
+  onMoved(queues);
   for (const error of refusals) onRefused(error);
-  return { tallies, busy, isCut, moved: woken.length > 0 || queues.size > 0 };
+  return folded;
 }
 
 /**
  * The same in a transaction of the app's, which has nothing else to do: it waits for no lock longer than
- * `briefly`. What is locked, or refuses the change, is left to the next call, and keeps back nothing else.
+ * `briefly`. Returns whether it has made something due. What is locked, or refuses the change, is left to the next call, and keeps back nothing else.
  */
 export async function foldAllIn(
   tx: Transaction,
@@ -72,15 +76,19 @@ export async function foldAllIn(
       };
       const leave = (error: unknown) => {
         if (isAboutTheServer(error)) throw error;
-        return false;
       };
-      let moved = await foldAll(each, tables, channel, 'wait', leave).catch(leave);
+      const moved = new Set<string>();
+      const report: FoldReport = {
+        onMoved: (queues) => {
+          for (const queue of queues) moved.add(queue);
+        },
+        onRefused: leave,
+      };
+      await foldAll(each, tables, channel, 'wait', report).catch(leave);
       for (const id of await findTallied(each, tables)) {
-        const fold = { ids: [id], channel, locks: 'wait' } as const;
-        const folded = await foldSome(each, tables, fold, leave).catch((error) => void leave(error));
-        moved ||= folded?.moved === true;
+        await foldSome(each, tables, { ids: [id], channel, locks: 'wait' }, report).catch(leave);
       }
-      return moved;
+      return moved.size > 0;
     }),
   );
 }
