@@ -349,6 +349,28 @@ describe('beside a batch that cannot be folded', () => {
     await until(() => isFolded(1));
   });
 
+  test('for a locked job, a thousand others are folded together, and not one by one', async () => {
+    const { client, db } = database;
+    await client`
+      insert into queue_batches (id, total, pending) overriding system value
+      select n, 1, 1 from generate_series(101, 1100) as n`;
+    await client`insert into queue_tallies (batch_id, ended) select n, 1 from generate_series(101, 1100) as n`;
+    let foldsSent = 0;
+    await client.begin(async (tx) => {
+      await tx`select from queue_jobs where id = 9 for update`;
+      const folding = folds({
+        execute: (query) => {
+          if (dialect.sqlToQuery(query.getSQL()).sql.includes('delete from')) foldsSent++;
+          return db.execute(query);
+        },
+      });
+      await folding.moveOn();
+      expect([...(await client`select id::int from queue_batches where pending > 0`)]).toEqual([{ id: 1 }]);
+    });
+    // Once all, then 32 parts, then each of those in the one that has it.
+    expect(foldsSent).toBeLessThan(100);
+  });
+
   test('the end of many members, others are folded', async () => {
     const { client, db } = database;
     const asks = gate();

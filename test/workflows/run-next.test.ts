@@ -152,6 +152,20 @@ describe('when nothing is due', () => {
     expect(await next(() => 1)).toMatchObject({ job: { id: first } });
   });
 
+  test('it waits a moment for many that are locked, and not as long for each', async () => {
+    const ids = await waiters(50);
+    const last = ids.at(-1);
+    await database.client.begin(async (tx) => {
+      await tx`select from queue_jobs where id = any(${ids.slice(0, -1)}) for update`;
+      const startMs = performance.now();
+      expect(await next(() => 1)).toMatchObject({ job: { id: last } });
+      // A wait for each of them, of 100 ms, took 5 seconds.
+      expect(performance.now() - startMs).toBeLessThan(2_500);
+      expect(await next(() => 1)).toBeUndefined();
+    });
+    expect(await next(() => 1)).toMatchObject({ job: { id: ids[0] } });
+  });
+
   test('a job whose row refuses to be made due keeps back no other, and is no error of the others', async () => {
     const { client } = database;
     const [first, second] = await waiters(2);

@@ -8,7 +8,7 @@ import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusa
 import { findTallied } from '../queries/find-tallied.ts';
 import { type Folded, foldTallies } from '../queries/fold-tallies.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
-import { askAllMembers, foldAll, wakeAllWaiters } from './move-on.ts';
+import { askAllMembers, foldAll, inParts, wakeAllWaiters } from './move-on.ts';
 import { Rests } from './rests.ts';
 
 export interface FoldingOptions {
@@ -79,8 +79,7 @@ export class Folding implements BackgroundPart {
       this.#underWay = this.#foldDue(isLook, nowMs);
       await this.#underWay;
     }
-    const left = [...this.#ids, ...this.#resting.ids];
-    if (left.length > 0) await this.#fold(left);
+    await this.#fold([...this.#ids, ...this.#resting.ids]);
     await Promise.all(this.#asking.keys());
   }
 
@@ -106,7 +105,7 @@ export class Folding implements BackgroundPart {
     } catch (error) {
       // As in a fold of its own. A stop folds once more what was locked.
       if (isAboutTheServer(error)) onRefused(error);
-      else await this.#foldOneByOne(undefined);
+      else await this.#foldTallied();
     }
   }
 
@@ -118,8 +117,7 @@ export class Folding implements BackgroundPart {
     this.#ids = new Set();
     if (isLook) await this.#wakeRefused();
     // A look takes its own as well, so that it comes also where some end all the time.
-    const ids = isLook ? await this.#lookFor(noted) : noted;
-    if (ids?.length !== 0) await this.#fold(ids);
+    await this.#fold(isLook ? await this.#lookFor(noted) : noted);
     if (alone !== undefined) await this.#fold([alone]);
     if (isLook) this.#ask([...this.#unwanted.keys()]);
   }
@@ -137,37 +135,59 @@ export class Folding implements BackgroundPart {
     }
   }
 
-  /** Never rejects. */
+  /** A row that is locked, or refuses the change, keeps back no other batch. Never rejects. */
   async #fold(ids: readonly number[] | undefined): Promise<void> {
-    const { db, tables, channel, events } = this.#options;
     try {
-      const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly' });
-      await faultPoint('fold: folded');
-      this.#noteMoved(folded.woken);
-      this.#noteFolded(ids, folded);
+      if (ids === undefined) await this.#foldOnce(undefined);
+      else
+        await inParts(
+          ids,
+          (some) => this.#foldOnce(some),
+          (error, id) => this.#leave(error, id),
+        );
     } catch (error) {
-      // A row is locked, or refuses the change: the other batches must not wait for that.
-      if (!isAboutTheServer(error) && ids?.length !== 1) return await this.#foldOneByOne(ids);
-      if (isAboutLocks(error)) return this.#restAlone(ids ?? []);
-      if (!isAboutTheServer(error) && ids !== undefined) return await this.#foldWithoutWaking(ids);
-      events.emit('error', { error, during: COUNTING });
+      if (ids === undefined && !isAboutTheServer(error)) return await this.#foldTallied();
+      this.#options.events.emit('error', { error, during: COUNTING });
       // The next look finds them.
       this.#forget(ids ?? []);
     }
   }
 
-  /** The row of a job that waits refuses the change: the batch is counted, and the others are woken alone. */
-  async #foldWithoutWaking(ids: readonly number[]): Promise<void> {
+  /** Never rejects. */
+  async #foldTallied(): Promise<void> {
+    const { db, tables, events } = this.#options;
+    try {
+      await this.#fold(await findTallied(db, tables));
+    } catch (error) {
+      events.emit('error', { error, during: COUNTING });
+    }
+  }
+
+  async #foldOnce(ids: readonly number[] | undefined): Promise<number> {
+    const { db, tables, channel } = this.#options;
+    const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly' });
+    await faultPoint('fold: folded');
+    this.#noteMoved(folded.woken);
+    this.#noteFolded(ids, folded);
+    return folded.tallies;
+  }
+
+  /**
+   * The row of a job that waits is locked, or refuses the change: then the batch is counted, and the others
+   * are woken alone. Never rejects.
+   */
+  async #leave(refusal: unknown, id: number): Promise<void> {
     const { db, tables, channel, events } = this.#options;
     try {
-      const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly', wakes: false });
-      this.#noteFolded(ids, folded);
-      this.#refused.begin(ids);
+      if (isAboutLocks(refusal)) throw refusal;
+      const folded = await foldTallies(db, tables, { ids: [id], channel, locks: 'briefly', wakes: false });
+      this.#noteFolded([id], folded);
+      this.#refused.begin([id]);
       await this.#wakeRefused();
     } catch (error) {
-      if (isAboutLocks(error)) return this.#restAlone(ids);
+      if (isAboutLocks(error)) return this.#restAlone(id);
       events.emit('error', { error, during: COUNTING });
-      this.#forget(ids);
+      this.#forget([id]);
     }
   }
 
@@ -193,9 +213,9 @@ export class Folding implements BackgroundPart {
     for (const id of ids) this.#alone.delete(id);
   }
 
-  #restAlone(ids: readonly number[]): void {
-    this.#resting.add(ids);
-    for (const id of ids) this.#alone.add(id);
+  #restAlone(id: number): void {
+    this.#resting.add([id]);
+    this.#alone.add(id);
   }
 
   /** Tries what was refused, less and less often, so that no flood of errors says why. Never rejects. */
@@ -235,15 +255,6 @@ export class Folding implements BackgroundPart {
         if (asks > 1) this.#unwanted.set(id, asks - 1);
         else this.#unwanted.delete(id);
       }
-    } catch (error) {
-      events.emit('error', { error, during: COUNTING });
-    }
-  }
-
-  async #foldOneByOne(ids: readonly number[] | undefined): Promise<void> {
-    const { db, tables, events } = this.#options;
-    try {
-      for (const id of ids ?? (await findTallied(db, tables))) await this.#fold([id]);
     } catch (error) {
       events.emit('error', { error, during: COUNTING });
     }

@@ -69,7 +69,7 @@ export async function foldAllIn(
   // As a rule there is nothing, which one statement says.
   if ((await findTallied(tx, tables)).length === 0) return false;
   return await transact(tx, (savepoint) =>
-    withBriefLocks(savepoint, tables, async () => {
+    withBriefLocks(savepoint, tables, async (hurry) => {
       // One that fails takes nothing else with it.
       const each = {
         execute: (query: SQLWrapper) => transact(savepoint, async (one) => await one.execute(query)),
@@ -85,9 +85,11 @@ export async function foldAllIn(
         onRefused: leave,
       };
       await foldAll(each, tables, channel, 'wait', report).catch(leave);
-      for (const id of await findTallied(each, tables)) {
-        await foldSome(each, tables, { ids: [id], channel, locks: 'wait' }, report).catch(leave);
-      }
+      // Many may be locked, and it does not wait as long for each of them.
+      await hurry();
+      const fold = async (ids: readonly number[]) =>
+        (await foldSome(each, tables, { ids, channel, locks: 'wait' }, report)).tallies;
+      await inParts(await findTallied(each, tables), fold, leave);
       return moved.size > 0;
     }),
   );
@@ -124,9 +126,9 @@ export async function askAllMembers(
   await pageByPage(
     (after) => findMembers(db, tables, batchIds, after),
     async (queue, ids) => {
-      const asked = await inHalves(
+      const asked = await inParts(
         ids,
-        (half) => endMembers(db, tables, { queue, ids: half, channel }),
+        (some) => endMembers(db, tables, { queue, ids: some, channel }),
         (error) => refusals.push(error),
       );
       if (asked > 0) queues.add(queue);
@@ -154,10 +156,10 @@ export async function endUnclaimedJobs(
   await pageByPage(
     (after) => findUnclaimed(db, tables, batchIds, unwanted, after),
     async (queue, ids) => {
-      await inHalves(
+      await inParts(
         ids,
-        async (half) => {
-          const { jobs, batchIds } = await endUnclaimed(db, tables, { queue, ids: half });
+        async (some) => {
+          const { jobs, batchIds } = await endUnclaimed(db, tables, { queue, ids: some });
           for (const id of batchIds) ended.add(id);
           return jobs;
         },
@@ -190,9 +192,9 @@ export async function wakeAllWaiters(
   await pageByPage(
     (after) => findUnwoken(db, tables, batchIds, after),
     async (queue, ids) => {
-      const woken = await inHalves(
+      const woken = await inParts(
         ids,
-        (half) => wakeWaiters(db, tables, { queue, ids: half, channel }),
+        (some) => wakeWaiters(db, tables, { queue, ids: some, channel }),
         (error, id) => refusals.push(cannotBeMadeDue(queue, id, error)),
       );
       if (woken > 0) queues.add(queue);
@@ -227,27 +229,32 @@ async function pageByPage(
   }
 }
 
+/** As many tries as this cost about as much as one wait for a locked row. */
+const PARTS = 32;
+
 /**
- * Changes rows by one statement. Where one of them refuses it, each half is changed by itself, down to that
- * row: the others must not wait for it. Returns how many were changed.
+ * Changes jobs, or folds batches, by one statement. Where a row is locked or refuses the change, each part of
+ * them is changed by itself, down to that one: the others must not wait for it. Returns how many were changed.
  */
-async function inHalves(
+export async function inParts(
   ids: readonly number[],
   change: (some: readonly number[]) => Promise<number>,
-  onRefused: (error: unknown, id: number) => void,
+  onRefused: (error: unknown, id: number) => unknown,
 ): Promise<number> {
+  const [id] = ids;
+  if (id === undefined) return 0;
   try {
     return await change(ids);
   } catch (error) {
     if (isAboutTheServer(error)) throw error;
-    const [id] = ids;
-    if (id === undefined) throw error;
-    if (ids.length === 1) {
-      onRefused(error, id);
-      return 0;
+    let changed = 0;
+    if (ids.length === 1) await onRefused(error, id);
+    else {
+      const size = Math.ceil(ids.length / PARTS);
+      for (let at = 0; at < ids.length; at += size) {
+        changed += await inParts(ids.slice(at, at + size), change, onRefused);
+      }
     }
-    const half = Math.ceil(ids.length / 2);
-    const first = await inHalves(ids.slice(0, half), change, onRefused);
-    return first + (await inHalves(ids.slice(half), change, onRefused));
+    return changed;
   }
 }
