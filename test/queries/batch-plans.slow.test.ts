@@ -13,6 +13,7 @@ import { findFlowsQuery } from '../../src/features/batches/queries/find-flows.ts
 import { findGroupJobsQuery } from '../../src/features/batches/queries/find-group-jobs.ts';
 import { findLiveMembersQuery } from '../../src/features/batches/queries/find-live-members.ts';
 import { findMembersQuery } from '../../src/features/batches/queries/find-members.ts';
+import { findTalliedQuery } from '../../src/features/batches/queries/find-tallied.ts';
 import { findToldMembersQuery } from '../../src/features/batches/queries/find-told-members.ts';
 import { findUnclaimedQuery } from '../../src/features/batches/queries/find-unclaimed.ts';
 import { findUnwokenQuery } from '../../src/features/batches/queries/find-unwoken.ts';
@@ -219,4 +220,20 @@ describe.each(['stale statistics', 'after an ANALYZE'])('with %s, beside 300,000
     expect(ofJobs.length).toBeGreaterThan(0);
     expect(conditions.filter((condition) => /i(_\d+)?\.id.*ANY/.test(condition))).toEqual([]);
   });
+});
+
+describe('beside a batch that rests, with 300,000 tallies', () => {
+  beforeAll(async () => {
+    await database.client`insert into queue_tallies (batch_id, ended) select 100, 1 from generate_series(1, 300000)`;
+  });
+
+  test.each(['stale statistics', 'after an ANALYZE'])(
+    'with %s, a look for others reads only theirs',
+    async (when) => {
+      if (when !== 'stale statistics') await database.client.unsafe(analyze);
+      const plan = await explain(database, findTalliedQuery(all, [100]), 'force_custom_plan');
+      expect(plan['Actual Rows']).toBe(199);
+      expect(buffersOf(plan)).toBeLessThan(200 * 6);
+    },
+  );
 });
