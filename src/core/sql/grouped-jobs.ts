@@ -3,7 +3,6 @@ import { NO_GROUP } from '../job/group.ts';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { contextOf, declaresGroups, groupsInAny } from './statement-context.ts';
-import type { StatementExtension } from './statement-extension.ts';
 
 /**
  * The job with the group in which its queue has it, if that queue has groups.
@@ -50,9 +49,9 @@ export function groupColumns(given: boolean): SQL {
   return given ? sql`, group_key, weight` : sql``;
 }
 
-/** Whether the queue in this expression is one of those that are known to have groups. */
-export function isGroupedQueue({ groupedQueues }: StatementExtension, queue: SQL): SQL {
-  return sql`${JSON.stringify([...(groupedQueues ?? [])])}::text::jsonb @> to_jsonb(${queue})`;
+/** Whether the queue in this expression is one of those that have groups. */
+export function isGroupedQueue(groupedQueues: ReadonlySet<string>, queue: SQL): SQL {
+  return sql`${JSON.stringify([...groupedQueues])}::text::jsonb @> to_jsonb(${queue})`;
 }
 
 /** Whether the jobs of a queue may have costs. */

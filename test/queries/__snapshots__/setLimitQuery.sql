@@ -9,7 +9,7 @@
         updated_at = excluded.updated_at
       returning s.*
     )
-    select s.queue, s.kind, s.group_key, s.concurrency::float8 as concurrency,
+    select s.kind, s.group_key, s.concurrency::float8 as concurrency,
       s.rate_limit::float8 as rate_limit, s.rate_per_ms::float8 as rate_per_ms, s.weight::float8 as weight,
       date_part('epoch', s.updated_at) * 1000 as updated_at from s
 -- $1 = "mail"

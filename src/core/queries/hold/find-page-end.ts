@@ -3,7 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
 /** How many jobs a page of {@link findPageEnd} has: read in some tens of milliseconds. */
-export const PAGE_SIZE = 50_000;
+const PAGE_SIZE = 50_000;
 
 /**
  * The last id of the page of jobs behind an id, over all queues: a page of one queue could be as long as the

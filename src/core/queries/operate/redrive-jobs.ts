@@ -125,10 +125,10 @@ function dueAt(groups: StatementExtension | undefined, queue: string | undefined
 }
 
 /** The group of a job `d` that may have ended when its queue had no groups yet. */
-function groupNow(groups: StatementExtension, queue: string | undefined): SQL {
-  if (groups.groupedQueues === undefined) return sql`d.group_key`;
+function groupNow({ groupedQueues }: StatementExtension, queue: string | undefined): SQL {
+  if (groupedQueues === undefined) return sql`d.group_key`;
   return queue === undefined
-    ? sql`case when ${isGroupedQueue(groups, sql`d.queue`)} then coalesce(d.group_key, ${NO_GROUP})
+    ? sql`case when ${isGroupedQueue(groupedQueues, sql`d.queue`)} then coalesce(d.group_key, ${NO_GROUP})
           else d.group_key end`
     : sql`coalesce(d.group_key, ${NO_GROUP})`;
 }

@@ -13,10 +13,6 @@ export class Rests {
     return this.#rests.keys();
   }
 
-  get size(): number {
-    return this.#rests.size;
-  }
-
   /** When the first of them is tried again, by the monotonic clock. */
   get nextMs(): number {
     let nextMs = Number.POSITIVE_INFINITY;

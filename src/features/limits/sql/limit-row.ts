@@ -4,7 +4,7 @@ import type { RawRow } from '../../../core/sql/executor.ts';
 import type { StoredLimit } from '../settings/limit-record.ts';
 
 /** The columns of `queue_limits as s` that {@link toStoredLimit} reads. */
-export const limitColumns: SQL = sql`s.queue, s.kind, s.group_key, s.concurrency::float8 as concurrency,
+export const limitColumns: SQL = sql`s.kind, s.group_key, s.concurrency::float8 as concurrency,
       s.rate_limit::float8 as rate_limit, s.rate_per_ms::float8 as rate_per_ms, s.weight::float8 as weight,
       ${epochMs('s.updated_at')} as updated_at`;
 

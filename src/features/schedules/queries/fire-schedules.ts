@@ -87,8 +87,8 @@ export function fireSchedulesQuery(
         s.settings -> 'metadata' || t.tick${
           withCosts
             ? sql`, ${
-                groups
-                  ? sql`case when ${isGroupedQueue(groups, sql`s.queue`)}
+                groups?.groupedQueues
+                  ? sql`case when ${isGroupedQueue(groups.groupedQueues, sql`s.queue`)}
           then coalesce(s.settings ->> 'group', ${NO_GROUP}) end`
                   : sql`null`
               },
