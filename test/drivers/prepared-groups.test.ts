@@ -181,6 +181,7 @@ async function claiming() {
     tables,
     settings: {},
     gate: undefined,
+    isDrain: false,
     // All that claims ask of it.
     attempts: () => ({ demand: 100, mostPerGroup: undefined }) as Attempts,
   });

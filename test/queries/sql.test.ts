@@ -74,6 +74,7 @@ test('the texts hold no literals but their own', () => {
       `'undo'`,
       `'undo:%'`,
       `'undo:'`,
+      `'unsought'`,
       `'batch'`,
       `'enqueue'`,
       `'live'`,

@@ -1,6 +1,6 @@
 import { createQueue, createWorker, defineJob, drain, handle, limitsIn, unvalidated } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
-import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { addControlTables } from '../support/control-tables.ts';
 import { emptyTables } from '../support/empty-tables.ts';
 import { gate } from '../support/gate.ts';
@@ -85,4 +85,34 @@ test('a worker passes groups whose jobs are of a kind at its limit', async () =>
     await until(() => called.length === 3 * round, { timeoutMs: 10_000 });
   }
   expect(others).toBe(1);
+});
+
+describe('behind more groups than one claim passes', () => {
+  const MANY = 21_000;
+  beforeEach(async () => {
+    const { db } = database;
+    const queue = queueWith({ groups: {} });
+    await queue.enqueueMany(
+      db,
+      other,
+      [...new Array(MANY).keys()].map((n) => ({ payload: `tenant-${n}` })),
+    );
+    await queue.enqueueMany(db, served, mine(2));
+  });
+
+  test('a group is found by a drain', async () => {
+    expect(await drained({ groups: {} })).toEqual(['mine', 'mine']);
+  });
+
+  test('a group is found by a worker', async () => {
+    const called: string[] = [];
+    const worker = createWorker(database.db, {
+      queue: queueWith({ groups: {} }),
+      handlers: [handle(served, ({ payload }) => void called.push(payload))],
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    // At five groups a second, as claims turn them, it took half an hour.
+    await until(() => called.length === 2, { timeoutMs: 20_000 });
+  });
 });

@@ -88,83 +88,83 @@
           (select g.* from (
             select g.ctid as at, g.group_key, g.turn from "queue_groups" as g
             where g.queue = $19 and g.turn >= 0 and g.ready_at = '-infinity'
-            order by g.turn limit (select 10000 from generate_series(1, $20::int4) as a cross join generate_series(1, $21::int4) as b cross join generate_series(1, $22::int4) as c)
+            order by g.turn limit (select 10000 from generate_series(1, $20::int4) as a cross join generate_series(1, $21::int4) as b cross join generate_series(1, $22::int4) as c) offset $23::int8
             ) as g
             where exists (
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $23 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $24 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $24 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $25 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $25 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $26 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $26 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $27 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
-              join "queue_jobs" as j on j.ctid = k.at and j.queue = $27 and j.id = k.id
-              where (j.kind in (select jsonb_array_elements_text($28::text::jsonb))) is true and (j.id in (select unnest($29::text::int8[]))) is not true
-            ) limit (select $30::int8 * 2 + 32 from generate_series(1, $31::int4) as a cross join generate_series(1, $32::int4) as b cross join generate_series(1, $33::int4) as c))
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $28 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($29::text::jsonb))) is true and (j.id in (select unnest($30::text::int8[]))) is not true
+            ) limit (select $31::int8 * 2 + 32 from generate_series(1, $32::int4) as a cross join generate_series(1, $33::int4) as b cross join generate_series(1, $34::int4) as c))
           union all
           select i.at, i.group_key, i.turn from idle as i cross join ring as r
           where i.waits and i.fits and i.turn > coalesce(r.first, 0)
         ) as g
-        order by g.turn limit (select $34::int8 * 2 + 32))
+        order by g.turn limit (select $35::int8 * 2 + 32))
       union all
       (select g.at, g.group_key, g.turn, row_number() over (order by g.ready_at) * 2 as place
         from (
           (select g.* from (
             select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
-            where g.queue = $35 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-            order by g.ready_at limit (select 10000 from generate_series(1, $36::int4) as a cross join generate_series(1, $37::int4) as b cross join generate_series(1, $38::int4) as c)
+            where g.queue = $36 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit (select 10000 from generate_series(1, $37::int4) as a cross join generate_series(1, $38::int4) as b cross join generate_series(1, $39::int4) as c) offset $40::int8
             ) as g
             where exists (
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $39 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $41 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $40 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $42 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $41 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $43 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $42 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $44 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
-              join "queue_jobs" as j on j.ctid = k.at and j.queue = $43 and j.id = k.id
-              where (j.kind in (select jsonb_array_elements_text($44::text::jsonb))) is true and (j.id in (select unnest($45::text::int8[]))) is not true
-            ) limit (select $46::int8 + 8))
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $45 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($46::text::jsonb))) is true and (j.id in (select unnest($47::text::int8[]))) is not true
+            ) limit (select $48::int8 + 8))
           union all
           select i.at, i.group_key, coalesce(i.turn, 0), i.due_at from idle as i cross join ring as r
           where i.waits and i.fits and (i.turn > coalesce(r.first, 0)) is not true
         ) as g
-        order by g.ready_at limit (select $47::int8 + 8))
+        order by g.ready_at limit (select $49::int8 + 8))
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
         max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
-      from "queue_limits" as l where l.queue = $48 and l.kind = '' and l.group_key = '*'
+      from "queue_limits" as l where l.queue = $50 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
@@ -172,49 +172,49 @@
         case when s.at is null then '-infinity' else g.bounded_since end as bounded_since
       from (select * from seen order by place) as s left join lateral (
         select g.turn, g.rate_used, g.held, g.bounded_since from "queue_groups" as g
-        where g.ctid = s.at and g.queue = $49 and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = $51 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
       where s.at is null or g.turn is not null
-      limit (select $50::int8)
+      limit (select $52::int8)
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
         1 as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, $51::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, $52::int8) as rate_per_ms
+        coalesce(o.rate_limit, e.rate_limit, $53::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $54::int8) as rate_per_ms
       from locked as l cross join every as e left join "queue_limits" as o
-        on o.queue = $53 and o.kind = '' and o.group_key = l.group_key
+        on o.queue = $55 and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
       select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
       from "queue_holds" as h
-      where h.queue = $54 and h.group_key = any(array(select group_key from locked))
+      where h.queue = $56 and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         l.rate_used as kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
-        (ceil($55::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - ceil($56::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil($57::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($58::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
-        from "queue_jobs" as j where j.queue = $57 and j.id = any(l.held)
+        from "queue_jobs" as j where j.queue = $59 and j.id = any(l.held)
       ) as h
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
         from "queue_holds" as h
-        where h.queue = $58 and h.group_key = l.group_key and h.until > statement_timestamp()
+        where h.queue = $60 and h.group_key = l.group_key and h.until > statement_timestamp()
           and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, case when c.rate_limit is null then case when c.held > 0 then 0 else least(c.share, $59::int8) end else 0 end as room
+      select c.*, case when c.rate_limit is null then case when c.held > 0 then 0 else least(c.share, $61::int8) end else 0 end as room
       from counted as c where c.share > 0
     ),
     found as materialized (
@@ -224,23 +224,23 @@
           select k.id, k.at, row_number() over () as n from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $60 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + 100
+              where j.queue = $62 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $61 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $63 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit greatest(c.room, 0) + 16
             ) as j
             where (
               select count(*) >= greatest(c.room, 0) + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $62 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + 100
+              where j.queue = $64 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $63 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + 100
+              where j.queue = $65 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + 100
             ) as h where h.due)
             limit greatest(c.room, 0)) as k
         ) as k
@@ -248,9 +248,9 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $64 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($65::text::jsonb))) is true
-            and j.worker_id is distinct from $66::int8
-            and (j.id in (select unnest($67::text::int8[]))) is not true
+          where j.ctid = k.at and j.id = k.id and j.queue = $66 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($67::text::jsonb))) is true
+            and j.worker_id is distinct from $68::int8
+            and (j.id in (select unnest($69::text::int8[]))) is not true
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -267,7 +267,7 @@
         from wanted as w
         where w.unbroken
       ) as w
-      where before is null or before < $68::int8
+      where before is null or before < $70::int8
       order by rank
     ),
     turning as materialized (
@@ -287,7 +287,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $69 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $71 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -296,11 +296,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $70 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $72 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $71 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $73 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -328,7 +328,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
-      select $72::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
+      select $74::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
       from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
@@ -344,13 +344,13 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $73::int8, claimed_at = greatest((array[statement_timestamp()])[case
+    set worker_id = $75::int8, claimed_at = greatest((array[statement_timestamp()])[case
         when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or case when j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts
             then j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1 - case when (j.errors -> -1 -> 'attempt')::int4 < j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 then (j.errors -> -1 -> 'attempt')::int4 else 0 end else 0 end > 0)
-          and (j.id = (select id from within limit $74::int8)) is not true then 2
+          and (j.id = (select id from within limit $76::int8)) is not true then 2
         else 1
       end]), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $75 and j.id = any(array(select id from taken))
+    where j.queue = $77 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -369,28 +369,28 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $76 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $78 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, due_at, group_keys)
-      select $77::text, h.due_at, h.later from heeded as h
+      select $79::text, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and (g.queue = $78 and g.group_key = t.group_key) is true
+      where g.ctid = t.at and (g.queue = $80 and g.group_key = t.group_key) is true
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $79 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $81 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $80 and h.group_key = any(array(select group_key from over))
+      where h.queue = $82 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select one.signs, w.rank, w.group_key, a.*
@@ -402,13 +402,18 @@
         ) then 'passed' end,
         case when exists (select from unused) or exists (
           select from "queue_notes" as n
-          where n.queue = $81 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
+          where n.queue = $83 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
         ) then 'left' end,
         case when (select count(*) from asked) - (select count(*) from unused) > 0 then 'used' end,
-        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $82::int8 + 8 then 'crowded' end,
+        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $84::int8 + 8 then 'crowded' end,
         case when 3 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMany' end,
         case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end,
+        case when exists (
+          select from "queue_groups" as g
+          where g.queue = $85 and g.turn >= 0 and g.ready_at <= statement_timestamp()
+          offset $86::int8 + 10000
+        ) then 'unsought' end,
         case when exists (select from open as o where o.rate_limit is not null) then 'rated' end) as signs) as one
     left join (taken as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
@@ -441,63 +446,67 @@
 -- $20 = 1
 -- $21 = 1
 -- $22 = 1
--- $23 = "mail"
+-- $23 = 0
 -- $24 = "mail"
 -- $25 = "mail"
 -- $26 = "mail"
 -- $27 = "mail"
--- $28 = "[\"mail\"]"
--- $29 = "{42,43}"
--- $30 = 10
--- $31 = 1
+-- $28 = "mail"
+-- $29 = "[\"mail\"]"
+-- $30 = "{42,43}"
+-- $31 = 10
 -- $32 = 1
 -- $33 = 1
--- $34 = 10
--- $35 = "mail"
--- $36 = 1
+-- $34 = 1
+-- $35 = 10
+-- $36 = "mail"
 -- $37 = 1
 -- $38 = 1
--- $39 = "mail"
--- $40 = "mail"
+-- $39 = 1
+-- $40 = 0
 -- $41 = "mail"
 -- $42 = "mail"
 -- $43 = "mail"
--- $44 = "[\"mail\"]"
--- $45 = "{42,43}"
--- $46 = 10
--- $47 = 10
--- $48 = "mail"
--- $49 = "mail"
--- $50 = 10
--- $51 = null
--- $52 = null
--- $53 = "mail"
--- $54 = "mail"
--- $55 = 10
--- $56 = 10
--- $57 = "mail"
--- $58 = "mail"
--- $59 = 100
+-- $44 = "mail"
+-- $45 = "mail"
+-- $46 = "[\"mail\"]"
+-- $47 = "{42,43}"
+-- $48 = 10
+-- $49 = 10
+-- $50 = "mail"
+-- $51 = "mail"
+-- $52 = 10
+-- $53 = null
+-- $54 = null
+-- $55 = "mail"
+-- $56 = "mail"
+-- $57 = 10
+-- $58 = 10
+-- $59 = "mail"
 -- $60 = "mail"
--- $61 = "mail"
+-- $61 = 100
 -- $62 = "mail"
 -- $63 = "mail"
 -- $64 = "mail"
--- $65 = "[\"mail\"]"
--- $66 = 42
--- $67 = "{42,43}"
--- $68 = 8388608
--- $69 = "mail"
--- $70 = "mail"
+-- $65 = "mail"
+-- $66 = "mail"
+-- $67 = "[\"mail\"]"
+-- $68 = 42
+-- $69 = "{42,43}"
+-- $70 = 8388608
 -- $71 = "mail"
 -- $72 = "mail"
--- $73 = 42
--- $74 = 0
--- $75 = "mail"
--- $76 = "mail"
+-- $73 = "mail"
+-- $74 = "mail"
+-- $75 = 42
+-- $76 = 0
 -- $77 = "mail"
 -- $78 = "mail"
 -- $79 = "mail"
 -- $80 = "mail"
 -- $81 = "mail"
--- $82 = 10
+-- $82 = "mail"
+-- $83 = "mail"
+-- $84 = 10
+-- $85 = "mail"
+-- $86 = 0

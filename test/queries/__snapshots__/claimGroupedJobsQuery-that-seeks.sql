@@ -81,69 +81,69 @@
           (select g.* from (
             select g.ctid as at, g.group_key, g.turn from "queue_groups" as g
             where g.queue = $17 and g.turn >= 0 and g.ready_at = '-infinity'
-            order by g.turn limit (select 10000 from generate_series(1, $18::int4) as a cross join generate_series(1, $19::int4) as b cross join generate_series(1, $20::int4) as c)
+            order by g.turn limit (select 10000 from generate_series(1, $18::int4) as a cross join generate_series(1, $19::int4) as b cross join generate_series(1, $20::int4) as c) offset $21::int8
             ) as g
             where (
           exists (
             select from (
-              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($21::text::jsonb))) is true as due from "queue_jobs" as j where j.queue = $22 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($22::text::jsonb))) is true as due from "queue_jobs" as j where j.queue = $23 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h
             where h.due
           ) or (
             (select count(*) from (
-              select from "queue_jobs" as j where j.queue = $23 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select from "queue_jobs" as j where j.queue = $24 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h) >= 100
             and exists (
               select from generate_series(0, 9) as band(priority) cross join lateral (
                 select from "queue_jobs" as j
-                where j.queue = $24 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($25::text::jsonb))) is true
+                where j.queue = $25 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($26::text::jsonb))) is true
                 order by j.run_at, j.id limit 1
               ) as j
             )
           )
-        ) limit (select $26::int8 * 2 + 32 from generate_series(1, $27::int4) as a cross join generate_series(1, $28::int4) as b cross join generate_series(1, $29::int4) as c))
+        ) limit (select $27::int8 * 2 + 32 from generate_series(1, $28::int4) as a cross join generate_series(1, $29::int4) as b cross join generate_series(1, $30::int4) as c))
           union all
           select i.at, i.group_key, i.turn from idle as i cross join ring as r
           where i.waits and i.fits and i.turn > coalesce(r.first, 0)
         ) as g
-        order by g.turn limit (select $30::int8 * 2 + 32))
+        order by g.turn limit (select $31::int8 * 2 + 32))
       union all
       (select g.at, g.group_key, g.turn, row_number() over (order by g.ready_at) * 2 as place
         from (
           (select g.* from (
             select g.ctid as at, g.group_key, g.turn, g.ready_at from "queue_groups" as g
-            where g.queue = $31 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-            order by g.ready_at limit (select 10000 from generate_series(1, $32::int4) as a cross join generate_series(1, $33::int4) as b cross join generate_series(1, $34::int4) as c)
+            where g.queue = $32 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit (select 10000 from generate_series(1, $33::int4) as a cross join generate_series(1, $34::int4) as b cross join generate_series(1, $35::int4) as c) offset $36::int8
             ) as g
             where (
           exists (
             select from (
-              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($35::text::jsonb))) is true as due from "queue_jobs" as j where j.queue = $36 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($37::text::jsonb))) is true as due from "queue_jobs" as j where j.queue = $38 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h
             where h.due
           ) or (
             (select count(*) from (
-              select from "queue_jobs" as j where j.queue = $37 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select from "queue_jobs" as j where j.queue = $39 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             ) as h) >= 100
             and exists (
               select from generate_series(0, 9) as band(priority) cross join lateral (
                 select from "queue_jobs" as j
-                where j.queue = $38 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($39::text::jsonb))) is true
+                where j.queue = $40 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($41::text::jsonb))) is true
                 order by j.run_at, j.id limit 1
               ) as j
             )
           )
-        ) limit (select $40::int8 + 8))
+        ) limit (select $42::int8 + 8))
           union all
           select i.at, i.group_key, coalesce(i.turn, 0), i.due_at from idle as i cross join ring as r
           where i.waits and i.fits and (i.turn > coalesce(r.first, 0)) is not true
         ) as g
-        order by g.ready_at limit (select $41::int8 + 8))
+        order by g.ready_at limit (select $43::int8 + 8))
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
         max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
-      from "queue_limits" as l where l.queue = $42 and l.kind = '' and l.group_key = '*'
+      from "queue_limits" as l where l.queue = $44 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
@@ -151,42 +151,42 @@
         case when s.at is null then '-infinity' else g.bounded_since end as bounded_since
       from (select * from seen order by place) as s left join lateral (
         select g.turn, g.rate_used, g.held, g.bounded_since from "queue_groups" as g
-        where g.ctid = s.at and g.queue = $43 and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = $45 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
       where s.at is null or g.turn is not null
-      limit (select $44::int8)
+      limit (select $46::int8)
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
-        coalesce(o.concurrency, e.concurrency, $45::int4) as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, $46::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, $47::int8) as rate_per_ms
+        coalesce(o.concurrency, e.concurrency, $47::int4) as concurrency,
+        coalesce(o.rate_limit, e.rate_limit, $48::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $49::int8) as rate_per_ms
       from locked as l cross join every as e left join "queue_limits" as o
-        on o.queue = $48 and o.kind = '' and o.group_key = l.group_key
+        on o.queue = $50 and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
       select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
       from "queue_holds" as h
-      where h.queue = $49 and h.group_key = any(array(select group_key from locked))
+      where h.queue = $51 and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         l.rate_used as kept, h.standing, l.bounded_since,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
-        (ceil($50::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - ceil($51::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil($52::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($53::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       cross join lateral (
         select count(*) filter (where j.worker_id in (select w.id from "queue_workers" as w)) as held,
           array_agg(j.id) filter (where j.worker_id is not null) as standing
-        from "queue_jobs" as j where j.queue = $52 and j.id = any(l.held)
+        from "queue_jobs" as j where j.queue = $54 and j.id = any(l.held)
       ) as h
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
         from "queue_holds" as h
-        where h.queue = $53 and h.group_key = l.group_key and h.until > statement_timestamp()
+        where h.queue = $55 and h.group_key = l.group_key and h.until > statement_timestamp()
           and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
@@ -202,32 +202,32 @@
         select f.*, row_number() over () as n from (
           select f.* from (
             select h.id, h.at from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($54::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $55 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($56::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $57 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $56 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($57::text::jsonb))) is true
+              where j.queue = $58 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($59::text::jsonb))) is true
               order by j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 16
             ) as j
             where (
               select count(*) >= greatest(c.room, 0) + c.held + 100 + 100 and count(*) filter (where h.due) < 16 from (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($58::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $59 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
-            ) as h
-            ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($60::text::jsonb))) is true as due from "queue_jobs" as j
               where j.queue = $61 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+            ) as h
+            ) and j.id not in (select h.id from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($62::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $63 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h where h.due)
             limit greatest(c.room, 0) + c.held + 100) as k
           cross join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $62 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($63::text::jsonb))) is true
-            and j.worker_id is distinct from $64::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $64 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($65::text::jsonb))) is true
+            and j.worker_id is distinct from $66::int8
           for no key update skip locked) as f
           limit greatest(c.room, 0)
         ) as f
@@ -244,7 +244,7 @@
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w
       ) as w
-      where before is null or before < $65::int8
+      where before is null or before < $67::int8
       order by rank
     ),
     turning as materialized (
@@ -264,7 +264,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $66 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $68 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -273,11 +273,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $67 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $69 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $68 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $70 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -305,7 +305,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held, bounded_since)
-      select $69::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
+      select $71::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held, t.bounded_since
       from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
@@ -321,13 +321,13 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $70::int8, claimed_at = greatest((array[statement_timestamp()])[case
+    set worker_id = $72::int8, claimed_at = greatest((array[statement_timestamp()])[case
         when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or case when j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts
             then j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1 - case when (j.errors -> -1 -> 'attempt')::int4 < j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 then (j.errors -> -1 -> 'attempt')::int4 else 0 end else 0 end > 0)
-          and (j.id = (select id from within limit $71::int8)) is not true then 2
+          and (j.id = (select id from within limit $73::int8)) is not true then 2
         else 1
       end]), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $72 and j.id = any(array(select id from taken))
+    where j.queue = $74 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -346,28 +346,28 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $73 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $75 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, due_at, group_keys)
-      select $74::text, h.due_at, h.later from heeded as h
+      select $76::text, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held, bounded_since = t.bounded_since
       from turning as t
-      where g.ctid = t.at and (g.queue = $75 and g.group_key = t.group_key) is true
+      where g.ctid = t.at and (g.queue = $77 and g.group_key = t.group_key) is true
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $76 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $78 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $77 and h.group_key = any(array(select group_key from over))
+      where h.queue = $79 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select one.signs, w.rank, w.group_key, a.*
@@ -379,13 +379,18 @@
         ) then 'passed' end,
         case when exists (select from unused) or exists (
           select from "queue_notes" as n
-          where n.queue = $78 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
+          where n.queue = $80 and n.due_at <= statement_timestamp() and n.id not in (select id from free)
         ) then 'left' end,
         case when (select count(*) from asked) - (select count(*) from unused) > 0 then 'used' end,
-        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $79::int8 + 8 then 'crowded' end,
+        case when exists (select from unused) or (select coalesce(sum(offered), 0) from heeded) >= $81::int8 + 8 then 'crowded' end,
         case when 3 * ((select count(*) from asked) - (select count(*) from unused)) >= (select coalesce(sum(offered), 0) from heeded) then 'usedMany' end,
         case when 2 * (select count(*) from asked) < (select coalesce(sum(offered), 0) from heeded) then 'repeated' end,
         case when exists (select from turning as t where t.bounded_since is not null) then 'bounded' end,
+        case when exists (
+          select from "queue_groups" as g
+          where g.queue = $82 and g.turn >= 0 and g.ready_at <= statement_timestamp()
+          offset $83::int8 + 10000
+        ) then 'unsought' end,
         case when exists (select from open as o where o.rate_limit is not null) then 'rated' end) as signs) as one
     left join (taken as w full join (
     select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
@@ -416,62 +421,66 @@
 -- $18 = 1
 -- $19 = 1
 -- $20 = 1
--- $21 = "[\"mail\"]"
--- $22 = "mail"
+-- $21 = 0
+-- $22 = "[\"mail\"]"
 -- $23 = "mail"
 -- $24 = "mail"
--- $25 = "[\"mail\"]"
--- $26 = 10
--- $27 = 1
+-- $25 = "mail"
+-- $26 = "[\"mail\"]"
+-- $27 = 10
 -- $28 = 1
 -- $29 = 1
--- $30 = 10
--- $31 = "mail"
--- $32 = 1
+-- $30 = 1
+-- $31 = 10
+-- $32 = "mail"
 -- $33 = 1
 -- $34 = 1
--- $35 = "[\"mail\"]"
--- $36 = "mail"
--- $37 = "mail"
+-- $35 = 1
+-- $36 = 0
+-- $37 = "[\"mail\"]"
 -- $38 = "mail"
--- $39 = "[\"mail\"]"
--- $40 = 10
--- $41 = 10
--- $42 = "mail"
--- $43 = "mail"
--- $44 = 10
--- $45 = 2
+-- $39 = "mail"
+-- $40 = "mail"
+-- $41 = "[\"mail\"]"
+-- $42 = 10
+-- $43 = 10
+-- $44 = "mail"
+-- $45 = "mail"
 -- $46 = 10
--- $47 = 1000
--- $48 = "mail"
--- $49 = "mail"
--- $50 = 10
--- $51 = 10
--- $52 = "mail"
--- $53 = "mail"
--- $54 = "[\"mail\"]"
+-- $47 = 2
+-- $48 = 10
+-- $49 = 1000
+-- $50 = "mail"
+-- $51 = "mail"
+-- $52 = 10
+-- $53 = 10
+-- $54 = "mail"
 -- $55 = "mail"
--- $56 = "mail"
--- $57 = "[\"mail\"]"
--- $58 = "[\"mail\"]"
--- $59 = "mail"
+-- $56 = "[\"mail\"]"
+-- $57 = "mail"
+-- $58 = "mail"
+-- $59 = "[\"mail\"]"
 -- $60 = "[\"mail\"]"
 -- $61 = "mail"
--- $62 = "mail"
--- $63 = "[\"mail\"]"
--- $64 = 42
--- $65 = 8388608
--- $66 = "mail"
--- $67 = "mail"
+-- $62 = "[\"mail\"]"
+-- $63 = "mail"
+-- $64 = "mail"
+-- $65 = "[\"mail\"]"
+-- $66 = 42
+-- $67 = 8388608
 -- $68 = "mail"
 -- $69 = "mail"
--- $70 = 42
--- $71 = 0
--- $72 = "mail"
--- $73 = "mail"
+-- $70 = "mail"
+-- $71 = "mail"
+-- $72 = 42
+-- $73 = 0
 -- $74 = "mail"
 -- $75 = "mail"
 -- $76 = "mail"
 -- $77 = "mail"
 -- $78 = "mail"
--- $79 = 10
+-- $79 = "mail"
+-- $80 = "mail"
+-- $81 = 10
+-- $82 = "mail"
+-- $83 = 0

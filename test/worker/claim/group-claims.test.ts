@@ -49,6 +49,7 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
     tables: groupedTables(),
     settings: { concurrency },
     gate: undefined,
+    isDrain: false,
     // All that claims ask of it.
     attempts: () => ({ demand: demand(), mostPerGroup: undefined }) as Attempts,
   });

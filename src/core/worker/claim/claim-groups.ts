@@ -18,6 +18,8 @@ export interface GroupClaimsOptions {
   readonly kinds: readonly string[];
   readonly gate: Gate | undefined;
   readonly attempts: () => Attempts;
+  /** Whether it ends when nothing is due, and so has to look at all that is. */
+  readonly isDrain: boolean;
   /** @default none: a claim that is refused fails */
   readonly tries?: ClaimTries | undefined;
 }

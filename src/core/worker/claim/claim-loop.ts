@@ -344,6 +344,7 @@ export class ClaimLoop implements IdleQueue {
       runner: claimRunner,
       workerId: environment.workerId,
       attempts: () => this.attempts,
+      isDrain: this.#isDrain,
       tries: this.#tries,
     });
   }

@@ -20,7 +20,7 @@ import {
   groupValuesOf,
 } from '../sql/group-claim.ts';
 import { isUpheld } from '../sql/group-rows.ts';
-import { groupsInTurn, notesRead } from '../sql/groups-in-turn.ts';
+import { areUnsought, groupsInTurn, notesRead } from '../sql/groups-in-turn.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
@@ -30,6 +30,8 @@ export type Sign =
   | 'more'
   /** It has taken nothing of a group that has due jobs: others serve them, or they have to wait. */
   | 'passed'
+  /** It has sought among as many groups as it may, and there are others behind these. */
+  | 'unsought'
   /** Notes that are due are left: such that it could not use, or that others have locked. */
   | 'left'
   /** It has used a note. */
@@ -204,10 +206,11 @@ function writes(tables: GroupTables, queue: Value<string>, ofSize: SQL): SQL {
 
 /** What is told of the groups, as words in one column: each column more takes time for each job. */
 function signs(
-  { queueNotes }: GroupTables,
-  { rated, ifTablesAre }: GroupClaimShape,
+  tables: GroupTables,
+  { rated, seeks, ifTablesAre }: GroupClaimShape,
   place: GroupClaimPlace,
 ): SQL {
+  const { queueNotes } = tables;
   const queue = place('queue');
   const more = sql`exists (select from turning as t where t.ready_at = '-infinity')
           or (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten)`;
@@ -231,6 +234,7 @@ function signs(
     usedMany: sql`3 * (${used}) >= ${read}`,
     repeated: sql`2 * ${asked} < ${read}`,
     bounded: sql`exists (select from turning as t where t.bounded_since is not null)`,
+    ...(seeks && { unsought: areUnsought(tables, place) }),
     ...(!rated && { rated: sql`exists (select from open as o where o.rate_limit is not null)` }),
     ...(ifTablesAre && { [ifTablesAre]: isOf(ifTablesAre), smallJobs: areJobsSmall }),
   };

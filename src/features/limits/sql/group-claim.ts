@@ -44,6 +44,8 @@ export interface GroupClaim {
    * @default false
    */
   readonly seeks?: boolean | undefined;
+  /** How many groups of each lane it passes without a look, where it seeks. @default 0 */
+  readonly passed?: number | undefined;
   /** Claims nothing unless the tables are so: see `claimGroupsByKeptPlan`. @default undefined any size */
   readonly ifTablesAre?: TableSize | undefined;
 }
@@ -90,6 +92,7 @@ export function groupValuesOf(claim: GroupClaim) {
     without = [],
     beginning,
     ringFirst,
+    passed = 0,
   } = claim;
   const { neededMs = 0, stretch = 0 } = claim.starts ?? {};
   return {
@@ -109,5 +112,6 @@ export function groupValuesOf(claim: GroupClaim) {
     first: beginning,
     /** By how many places the ring stands before the groups that were idle, or behind them. */
     ringLead: ringFirst === true ? -1 : 1,
+    passed,
   };
 }

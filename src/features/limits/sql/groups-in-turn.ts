@@ -10,8 +10,8 @@ import { nextNotes } from './note-groups.ts';
 import { rateWindow } from './rate-used.ts';
 import { startWithin } from './start-time.ts';
 
-/** The most groups of the ring among which a claim seeks some with jobs for it. */
-const MOST_PASSED = 10_000;
+/** The most groups of each lane among which a claim seeks some with jobs for it. */
+export const MOST_SOUGHT = 10_000;
 
 /** The most groups whose notes a claim reads. */
 export function notesRead(place: GroupClaimPlace): SQL {
@@ -48,7 +48,7 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
             where ${inRing} and ${where} limit (select ${limit})`;
     if (!seeks) return next(limit);
     return sql`select g.* from (
-            ${next(sql`${sql.raw(String(MOST_PASSED))}${anew}`)}
+            ${next(sql`${sql.raw(String(MOST_SOUGHT))}${anew}`)} offset ${place('passed')}::int8
             ) as g
             where ${hasJobsFor(tables, shape, place, sql`g.group_key`)} limit (select ${limit})`;
   };
@@ -189,6 +189,15 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
       select c.*, ${roomColumns}
       from counted as c where c.share > 0
     )`;
+}
+
+/** Whether there may be groups behind those among which a claim seeks: both lanes count as one. */
+export function areUnsought({ queueGroups }: GroupTables, place: GroupClaimPlace): SQL {
+  return sql`exists (
+          select from ${queueGroups} as g
+          where g.queue = ${place('queue')} and g.turn >= 0 and g.ready_at <= statement_timestamp()
+          offset ${place('passed')}::int8 + ${sql.raw(String(MOST_SOUGHT))}
+        )`;
 }
 
 /** Whether a group has a due job that the claim may take. In order: whether that is so of the first. */

@@ -14,6 +14,7 @@ import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
 import { boundsGroups, type GroupSettings } from '../settings/limit-settings.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
+import { MOST_SOUGHT } from '../sql/groups-in-turn.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 import { GroupStarts } from './group-starts.ts';
 import { isOfFew, MANY, NOTHING_KNOWN, outlookAfter } from './outlook.ts';
@@ -42,6 +43,8 @@ export class ClaimsByTurns implements GroupClaims {
   readonly #keptPlans: KeptPlans;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
   #ringFirst = false;
+  /** How many groups the next claim that seeks passes: one after the other they seek among all. */
+  #passed = 0;
   /** A claim has met a group of which only so many jobs may be held: that may be set at run time. */
   #metBounds = false;
   readonly #starts: GroupStarts;
@@ -115,6 +118,7 @@ export class ClaimsByTurns implements GroupClaims {
       withCosts: this.#options.gate?.countsCosts,
       without: this.#options.tries?.setAside.ids,
       seeks: outlook.seeks,
+      passed: this.#passed,
     };
     // Of two claims each would take what there is room for.
     const shares = inHalves ? halves(demand) : [demand];
@@ -132,6 +136,8 @@ export class ClaimsByTurns implements GroupClaims {
     const tell = (sign: Sign) => answers.some(({ signs }) => signs.has(sign));
     const more = tell('more');
     const left = tell('left');
+    const unsought = tell('unsought') && jobs.length < demand;
+    this.#passed = unsought ? this.#passed + MOST_SOUGHT : 0;
     this.#metBounds ||= tell('bounded');
     // What it has left for its rate, the next one takes.
     const metRate = tell('rated');
@@ -146,8 +152,13 @@ export class ClaimsByTurns implements GroupClaims {
     const isBehind = left && (folds || tell('used'));
     // It may have met only groups of which it could take nothing: the next one passes these.
     const goesOn =
-      (more && (jobs.length > 0 || few)) || (this.#outlook.seeks && !claim.seeks) || metRate || isBehind;
-    const sawEnd = jobs.length < demand && !more && !left && failure === undefined;
+      (more && (jobs.length > 0 || few)) ||
+      (this.#outlook.seeks && !claim.seeks) ||
+      // A look at all at once would keep the database busy for each worker without jobs.
+      (unsought && this.#options.isDrain) ||
+      metRate ||
+      isBehind;
+    const sawEnd = jobs.length < demand && !more && !left && !unsought && failure === undefined;
     const endMs = performance.now();
     return { ...asked, jobs, sawEnd, leftOut, endMs, goesOn, failure };
   }

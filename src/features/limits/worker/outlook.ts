@@ -34,8 +34,8 @@ export function outlookAfter({ demand, shares, answers, jobs, hasFailed }: MadeC
     isAmongMany: !hasFailed && jobs.length >= MANY && groups > jobs.length / 2,
     /** The last one left groups, though it brought fewer jobs than it asked for: there may be many. */
     leftGroups: tell('more') && jobs.length < demand,
-    /** Of some of these it could take nothing: the next one passes such groups. */
-    seeks: tell('passed') && jobs.length < demand,
+    /** Of some of these it could take nothing: the next one passes such groups, or goes on behind them. */
+    seeks: (tell('passed') || tell('unsought')) && jobs.length < demand,
     /** The last one was small, and may have left notes. */
     wasCrowded: isCrowded && !isLarge,
     /** Whether all notes are folded in before it. */
