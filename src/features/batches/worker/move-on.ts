@@ -59,7 +59,8 @@ async function foldSome(
 
 /**
  * The same in a transaction of the app's, which has nothing else to do: it waits for no lock longer than
- * `briefly`. Returns whether it has made something due. What is locked, or refuses the change, is left to the next call, and keeps back nothing else.
+ * `briefly`. Returns whether it has made something due. What is locked, or refuses the change, is left to the
+ * next call, and keeps back nothing else.
  */
 export async function foldAllIn(
   tx: Transaction,
