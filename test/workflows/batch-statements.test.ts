@@ -162,6 +162,31 @@ test('of two recounts that have seen the same one adds what is missing', async (
   expect(await countBatch(database.db, all, 1)).toMatchObject({ missing: 0 });
 });
 
+describe('a member that has ended without a tally', () => {
+  const end = async (id: number, state?: 'completed') => {
+    const { client } = database;
+    await client`delete from queue_jobs where id = ${id}`;
+    if (state === undefined) return;
+    await client`
+      insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+        fence, metadata, created_at, run_at, batch_id)
+      values (${id}, 'q', 'k', '1', ${state}, '[]', 1, 3, 5, 1, '{}', now(), now(), 1)`;
+  };
+
+  test('counts as completed if its result says so', async () => {
+    await end(1, 'completed');
+    await end(2);
+    expect(await countBatch(database.db, all, 1)).toMatchObject({ missing: 2, failed: 1 });
+  });
+
+  test('counts as failed if another one that was counted has no result', async () => {
+    await end(1, 'completed');
+    await end(2);
+    await database.client`insert into queue_tallies (batch_id, ended) values (1, 1)`;
+    expect(await countBatch(database.db, all, 1)).toMatchObject({ missing: 1, failed: 1 });
+  });
+});
+
 test('only the holder of a job lets it wait', async () => {
   const holder = { queue: 'q', workerId: 7 };
   const wait = { id: 9, fence: 5, batchIds: [1], failFast: true };

@@ -14,8 +14,9 @@ export interface MissingMembers {
 
 /**
  * Counts the live members of an open batch, and so those that have gone without a tally: rows that were
- * deleted by hand, or ended by a worker whose queue has no workflows. Those whose results say so were
- * completed; of the others nothing is known, and they count as failed. `undefined`: it has ended.
+ * deleted by hand, or ended by a worker whose queue has no workflows. As many of them were completed as there
+ * are more results than counted ends. Of the others nothing is known, and they count as failed: a result may
+ * not be kept, or be pruned, also that of a job that was counted. `undefined`: the batch has ended.
  *
  * **Under concurrency.** A plain read. A member leaves the table in the commit that adds its tally, so in one
  * snapshot each is live, tallied, counted or missing; and what is missing stays so until it is counted.
