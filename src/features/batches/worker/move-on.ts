@@ -235,7 +235,8 @@ const PARTS = 32;
 
 /**
  * Changes jobs, or folds batches, by one statement. Where a row is locked or refuses the change, each part of
- * them is changed by itself, down to that one: the others must not wait for it. Returns how many were changed.
+ * them is changed by itself, down to that one: the others must not wait for it. Returns how many rows it has
+ * changed.
  */
 export async function inParts(
   ids: readonly number[],
