@@ -86,11 +86,12 @@ export async function foldAllIn(
         onRefused: leave,
       };
       await foldAll(each, tables, channel, 'wait', report).catch(leave);
+      const left = await findTallied(each, tables);
       // Many may be locked, and it does not wait as long for each of them.
-      await hurry();
+      if (left.length > 0) await hurry();
       const fold = async (ids: readonly number[]) =>
         (await foldSome(each, tables, { ids, channel, locks: 'wait' }, report)).tallies;
-      await inParts(await findTallied(each, tables), fold, leave);
+      await inParts(left, fold, leave);
       return moved.size > 0;
     }),
   );
