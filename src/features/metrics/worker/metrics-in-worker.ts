@@ -3,7 +3,7 @@ import { Pruning } from '../../../core/worker/upkeep/prune.ts';
 import { pruneMetrics } from '../queries/prune-metrics.ts';
 import type { MetricsTables } from '../schema/index.ts';
 import { METRICS_ENTRY } from '../sql/metrics-entry.ts';
-import { Folding } from './folding.ts';
+import { HourlyTotals } from './hourly-totals.ts';
 import { Reporting } from './reporting.ts';
 
 const FIRST_PRUNE_WITHIN_MS = 60_000;
@@ -24,7 +24,7 @@ export function metricsInWorker(queueMetrics: MetricsTables['queueMetrics']): Ba
         events,
       });
       return {
-        background: [reporting, new Folding({ db, known, events, untilEmpty }), pruning],
+        background: [reporting, new HourlyTotals({ db, known, events, untilEmpty }), pruning],
         noteAttempt: (ended) => reporting.note(ended),
         write: () => reporting.write(),
       };

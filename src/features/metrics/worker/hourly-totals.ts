@@ -6,7 +6,7 @@ import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { foldMetrics } from '../queries/fold-metrics.ts';
 import type { KnownMetrics } from '../sql/metrics-tables.ts';
 
-export interface FoldingOptions {
+export interface HourlyTotalsOptions {
   readonly db: Runner;
   readonly known: KnownMetrics;
   readonly events: WorkerEmitter;
@@ -18,10 +18,10 @@ const FIRST_WITHIN_MS = 5_000;
 const FOLD_EVERY_MS = 300_000;
 
 /** Adds up the reports of each hour once it is over, and at the start those of the hours without a worker. */
-export class Folding implements BackgroundPart {
-  readonly #options: FoldingOptions;
+export class HourlyTotals implements BackgroundPart {
+  readonly #options: HourlyTotalsOptions;
 
-  constructor(options: FoldingOptions) {
+  constructor(options: HourlyTotalsOptions) {
     this.#options = options;
   }
 
