@@ -1,7 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Runner } from '../../src/core/sql/executor.ts';
 import type { TableSize } from '../../src/core/sql/table-size.ts';
-import type { Attempts } from '../../src/core/worker/begin/attempts.ts';
 import { Statements } from '../../src/core/worker/statements/statements.ts';
 import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
 import {
@@ -181,9 +180,8 @@ async function claiming() {
     tables,
     settings: {},
     gate: undefined,
+    attempts: { demand: 100, demandOf: () => 100, mostPerGroup: undefined },
     isDrain: false,
-    // All that claims ask of it.
-    attempts: () => ({ demand: 100, mostPerGroup: undefined }) as Attempts,
   });
   const next = async () => {
     seen.length = 0;

@@ -30,8 +30,8 @@ beforeEach(async () => {
 /** One of a queue that has room for five jobs. */
 function lanesOf(kind: string, queue = 'q'): readonly Lane[] {
   const attempts = { paused: false, demand: 5, demandOf: () => 5 };
-  const loop = { queue, quietMs: 0, agingMs: undefined, attempts, wake: () => {} };
-  return [new Lane(loop, [kind])];
+  const options = { queue, quietMs: () => 0, agingMs: undefined, attempts, wake: () => {} };
+  return [new Lane(options, [kind])];
 }
 
 interface Prepared {

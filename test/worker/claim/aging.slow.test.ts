@@ -28,7 +28,7 @@ beforeEach(async () => {
 async function medians(limit: number, turns: number): Promise<{ plainMs: number; agedMs: number }> {
   const claimsOf = (workerId: number, agingMs: number | undefined) => {
     const attempts = { paused: false, demand: 1, demandOf: () => 1 };
-    const lane = new Lane({ queue: 'q', quietMs: 0, agingMs, attempts, wake: () => undefined }, ['k']);
+    const lane = new Lane({ queue: 'q', quietMs: () => 0, agingMs, attempts, wake: () => undefined }, ['k']);
     const claims = new Claims({
       db: database.db,
       runner: database.db,

@@ -17,8 +17,14 @@ const attempts = { paused: false, demand: 1_000, demandOf: () => 1_000 };
 
 /** Claims of workers of one process: they share a pool of several connections. */
 function claimsOf(workerId: number, runner: Runner = database.db, ofWorker = attempts): Claims {
-  const loop = { queue: 'q', quietMs: 0, agingMs: undefined, attempts: ofWorker, wake: () => undefined };
-  const lanes = [new Lane(loop, ['k'])];
+  const options = {
+    queue: 'q',
+    quietMs: () => 0,
+    agingMs: undefined,
+    attempts: ofWorker,
+    wake: () => undefined,
+  };
+  const lanes = [new Lane(options, ['k'])];
   return new Claims({ db: database.db, runner, tables, queue: 'q', workerId, lanes });
 }
 

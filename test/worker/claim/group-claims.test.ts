@@ -1,6 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
-import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
 import { ClaimsByTurns } from '../../../src/features/limits/worker/claims-by-turns.ts';
 import { addGrouped, addWorkers, clearGroups, groupedTables } from '../../queries/support/groups.ts';
 import { addControlTables } from '../../support/control-tables.ts';
@@ -49,9 +48,14 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
     tables: groupedTables(),
     settings: { concurrency },
     gate: undefined,
+    attempts: {
+      get demand() {
+        return demand();
+      },
+      demandOf: demand,
+      mostPerGroup: undefined,
+    },
     isDrain: false,
-    // All that claims ask of it.
-    attempts: () => ({ demand: demand(), mostPerGroup: undefined }) as Attempts,
   });
 }
 

@@ -90,10 +90,9 @@ test('a paused queue is asked about no more, and swept at once when it is resume
 
 test('a worker that begins goes through all without pauses, unless peers sweep as well', () => {
   const attempts = { paused: false, demand: 1, demandOf: () => 1 };
-  const loop = { queue: 'mail', quietMs: 0, agingMs: undefined, attempts, wake: () => undefined };
-  const idle = { ...loop, lowestFloorMs: 0, groups: undefined, noteNothing: () => undefined };
+  const options = { queue: 'mail', quietMs: () => 0, agingMs: undefined, attempts, wake: () => undefined };
   const urgent = [1, 2].map((crew) => {
-    const lanes = new Lanes(idle, sweeping(crew).sweeper, ['late']);
+    const lanes = new Lanes(options, sweeping(crew).sweeper, ['late']);
     lanes.sweepFirst();
     return lanes.all.map(({ sweep }) => sweep.urgent);
   });

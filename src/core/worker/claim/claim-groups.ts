@@ -17,7 +17,7 @@ export interface GroupClaimsOptions {
   readonly workerId: number;
   readonly kinds: readonly string[];
   readonly gate: Gate | undefined;
-  readonly attempts: () => Attempts;
+  readonly attempts: Pick<Attempts, 'demand' | 'demandOf' | 'mostPerGroup'>;
   /** Whether it ends when nothing is due, and so has to look at all that is. */
   readonly isDrain: boolean;
   /** @default none: a claim that is refused fails */

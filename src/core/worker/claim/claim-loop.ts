@@ -16,14 +16,15 @@ import { ClaimTries } from './claim-tries.ts';
 import { Claims, type QueueClaims } from './claims.ts';
 import { Holdings } from './holdings.ts';
 import { HotPolling } from './hot-polling.ts';
-import { Lanes } from './lanes.ts';
+import { Lanes, type PutBackJob } from './lanes.ts';
 import { type Next, Pace } from './pace.ts';
-import type { SetAside } from './set-aside.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { IdleQueue, Watch } from './watch.ts';
 
 const MAX_FIRST_ERROR_PAUSE_MS = 100;
 const MAX_ERROR_PAUSE_MS = 5_000;
+/** What is due later, the watch sees in time. */
+const MAX_EXPECTED_MS = 2_000;
 
 /** What the loop of one queue works with. */
 export interface ClaimLoopOptions {
@@ -69,12 +70,12 @@ export class ClaimLoop implements IdleQueue {
   readonly #options: ClaimLoopOptions;
   /** Whether it ends when nothing is left to do. */
   readonly #isDrain: boolean;
+  readonly attempts: Attempts;
   readonly lanes: Lanes;
   readonly #tries: ClaimTries;
   readonly #claims: QueueClaims;
   /** The same, where the jobs are in groups. */
   readonly #groupClaims: GroupClaims | undefined;
-  readonly attempts: Attempts;
   readonly holdings: Holdings;
   readonly #hotPolling: HotPolling;
   readonly #pace: Pace;
@@ -94,15 +95,14 @@ export class ClaimLoop implements IdleQueue {
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
     this.#isDrain = options.watch === undefined;
-    const { sweeper, kinds, groups, gate, pollIntervalMs } = options;
-    this.#tries = this.#makeTries();
-    // Claims of groups pass nothing over.
-    this.lanes = new Lanes(this, sweeper, groups === undefined ? kinds : [], gate?.kinds);
-    this.#groupClaims = this.#makeGroupClaims();
-    this.#claims = this.#groupClaims ?? this.#makeClaims();
+    const { gate, pollIntervalMs } = options;
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: this.#isDrain, pollIntervalMs });
     this.attempts = this.#makeAttempts();
+    this.#tries = this.#makeTries();
+    this.lanes = this.#makeLanes();
+    this.#groupClaims = this.#makeGroupClaims();
+    this.#claims = this.#groupClaims ?? this.#makeClaims();
     gate?.serve(this.attempts, () => this.#noteRoom());
     this.holdings = this.#makeHoldings();
   }
@@ -111,24 +111,12 @@ export class ClaimLoop implements IdleQueue {
     return this.#options.queue;
   }
 
-  get agingMs(): number | undefined {
-    return this.#options.agingMs;
-  }
-
   get groups(): ClaimGroups | undefined {
     return this.#options.groups;
   }
 
-  get setAside(): SetAside {
-    return this.#tries.setAside;
-  }
-
   get lowestFloorMs(): number {
     return this.lanes.lowestFloorMs;
-  }
-
-  get quietMs(): number {
-    return this.#hotPolling.quietMs(performance.now());
   }
 
   wake(): void {
@@ -268,7 +256,8 @@ export class ClaimLoop implements IdleQueue {
 
   /** Sleeps until another claim is worth its statement. */
   async #proceed(next: Next): Promise<void> {
-    const releaseInMs = Math.min(this.holdings.releaseInMs, this.setAside.againInMs(performance.now()));
+    const { setAside } = this.#tries;
+    const releaseInMs = Math.min(this.holdings.releaseInMs, setAside.againInMs(performance.now()));
     if (next === 'claim') return;
     if (next === 'over') await this.#bell.wait(releaseInMs);
     else if (next === 'sweep' || next === 'sweep on') {
@@ -317,6 +306,15 @@ export class ClaimLoop implements IdleQueue {
     this.#announced = true;
   }
 
+  /**
+   * This worker gets no notification of a job that it puts back itself.
+   * @param delayMs after which the job is due; without it, it keeps its place
+   */
+  #expectAgain(job: PutBackJob, delayMs?: number): void {
+    if (delayMs === undefined) this.lanes.noteBehind(job);
+    else if (delayMs <= MAX_EXPECTED_MS) this.#options.watch?.expect(this, delayMs);
+  }
+
   get #awaitsEnds(): boolean {
     return this.#groupClaims?.awaitsEnds === true;
   }
@@ -327,14 +325,24 @@ export class ClaimLoop implements IdleQueue {
 
   /** What is tried when a claim is refused. */
   #makeTries(): ClaimTries {
-    const { environment, groups, watch } = this.#options;
+    const { environment, groups } = this.#options;
     return new ClaimTries({
       ...this.#options,
       ...environment,
       // Those of its group would not wait for it.
       mayPark: groups?.keepPlaces !== true,
-      onAccepted: (job) => this.lanes.expectAgain(job, undefined, watch),
+      onAccepted: (job) => this.#expectAgain(job),
     });
+  }
+
+  #makeLanes(): Lanes {
+    const { queue, agingMs, kinds, groups, gate, sweeper } = this.#options;
+    const { attempts } = this;
+    const { setAside } = this.#tries;
+    const quietMs = () => this.#hotPolling.quietMs(performance.now());
+    const options = { queue, agingMs, attempts, setAside, quietMs, wake: () => this.wake() };
+    // Claims of groups pass nothing over.
+    return new Lanes(options, sweeper, groups === undefined ? kinds : [], gate?.kinds);
   }
 
   #makeGroupClaims(): GroupClaims | undefined {
@@ -343,7 +351,7 @@ export class ClaimLoop implements IdleQueue {
       ...this.#options,
       runner: claimRunner,
       workerId: environment.workerId,
-      attempts: () => this.attempts,
+      attempts: this.attempts,
       isDrain: this.#isDrain,
       tries: this.#tries,
     });
@@ -363,7 +371,7 @@ export class ClaimLoop implements IdleQueue {
 
   /** What becomes of the jobs that it claims. */
   #makeAttempts(): Attempts {
-    const { environment, claimRunner, settleRunner, questionRunner, groups, watch } = this.#options;
+    const { environment, claimRunner, settleRunner, questionRunner, groups } = this.#options;
     const holder = this.#holder;
     return new Attempts({
       ...this.#options,
@@ -381,7 +389,7 @@ export class ClaimLoop implements IdleQueue {
         if (this.#awaitsEnds) this.wake();
       },
       onPutBack: (job, delayMs) => {
-        if (!this.#stopping.signal.aborted) this.lanes.expectAgain(job, delayMs, watch);
+        if (!this.#stopping.signal.aborted) this.#expectAgain(job, delayMs);
       },
     });
   }

@@ -5,16 +5,18 @@ import type { SetAside } from './set-aside.ts';
 import { Sweep } from './sweep.ts';
 import type { SweptQueue } from './sweeper.ts';
 
-/** What a lane uses of its loop. */
-export interface LanesLoop {
+/** What the lanes of one queue work with. */
+export interface LanesOptions {
   readonly queue: string;
-  readonly quietMs: number;
   /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
   readonly agingMs: number | undefined;
   readonly attempts: Pick<Attempts, 'paused' | 'demand' | 'demandOf'>;
   /** The jobs that claims leave out. @default none */
   readonly setAside?: Pick<SetAside, 'has'> | undefined;
-  wake(): void;
+  /** How long ago the last job came, or was told of. */
+  readonly quietMs: () => number;
+  /** Jobs were found. */
+  readonly wake: () => void;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface LanesLoop {
  * wait is in the way of what could run, and nothing of it is passed over.
  */
 export class Lane implements SweptQueue {
-  readonly #loop: LanesLoop;
+  readonly #options: LanesOptions;
   readonly #limited: string | undefined;
   readonly kinds: readonly string[];
   readonly bands: Bands;
@@ -31,24 +33,24 @@ export class Lane implements SweptQueue {
   readonly sweep = new Sweep();
 
   /** @param limited the one kind, if it has a limit of its own */
-  constructor(loop: LanesLoop, kinds: readonly string[], limited?: string) {
-    this.#loop = loop;
+  constructor(options: LanesOptions, kinds: readonly string[], limited?: string) {
+    this.#options = options;
     this.#limited = limited;
     this.kinds = kinds;
-    this.bands = new Bands(loop.agingMs);
+    this.bands = new Bands(options.agingMs);
     this.overlooked = new OverlookedJobs((place) => this.bands.priorityOf(place, performance.now()));
   }
 
   get queue(): string {
-    return this.#loop.queue;
+    return this.#options.queue;
   }
 
   get quietMs(): number {
-    return this.#loop.quietMs;
+    return this.#options.quietMs();
   }
 
   get attempts(): Pick<Attempts, 'paused'> {
-    return this.#loop.attempts;
+    return this.#options.attempts;
   }
 
   get isLimited(): boolean {
@@ -57,15 +59,15 @@ export class Lane implements SweptQueue {
 
   /** How many jobs of these kinds to claim now. */
   get demand(): number {
-    const { attempts } = this.#loop;
+    const { attempts } = this.#options;
     return this.#limited === undefined ? attempts.demand : attempts.demandOf(this.#limited);
   }
 
   isSetAside(id: number): boolean {
-    return this.#loop.setAside?.has(id) ?? false;
+    return this.#options.setAside?.has(id) ?? false;
   }
 
   wake(): void {
-    this.#loop.wake();
+    this.#options.wake();
   }
 }

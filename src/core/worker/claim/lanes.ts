@@ -1,23 +1,19 @@
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
-import { Lane, type LanesLoop } from './lane.ts';
+import { Lane, type LanesOptions } from './lane.ts';
 import type { Sweeper } from './sweeper.ts';
-import type { IdleQueue, Watch } from './watch.ts';
-
-/** What is due later, the watch sees in time. */
-const MAX_EXPECTED_MS = 2_000;
 
 /** What is asked of a job that is due again. */
-type PutBackJob = Pick<ClaimedJob, 'id' | 'kind' | 'priority' | 'runAt'>;
+export type PutBackJob = Pick<ClaimedJob, 'id' | 'kind' | 'priority' | 'runAt'>;
 
 /** The lanes of a queue: one, unless some of its kinds have limits of their own. */
 export class Lanes {
   readonly all: readonly Lane[];
   readonly #sweeper: Sweeper;
-  readonly #loop: LanesLoop & IdleQueue;
+  readonly #options: LanesOptions;
 
   /** @param limited the kinds with limits of their own */
   constructor(
-    loop: LanesLoop & IdleQueue,
+    options: LanesOptions,
     sweeper: Sweeper,
     kinds: readonly string[],
     limited: ReadonlySet<string> = new Set(),
@@ -25,11 +21,11 @@ export class Lanes {
     const alone = kinds.filter((kind) => limited.has(kind));
     const others = alone.length === 0 ? kinds : kinds.filter((kind) => !limited.has(kind));
     this.all = [
-      ...(others.length > 0 ? [new Lane(loop, others)] : []),
-      ...alone.map((kind) => new Lane(loop, [kind], kind)),
+      ...(others.length > 0 ? [new Lane(options, others)] : []),
+      ...alone.map((kind) => new Lane(options, [kind], kind)),
     ];
     this.#sweeper = sweeper;
-    this.#loop = loop;
+    this.#options = options;
   }
 
   /** Where a look at all of them together starts. */
@@ -42,20 +38,12 @@ export class Lanes {
     for (const { bands } of this.all) bands.noteNothing(databaseMs, endMs);
   }
 
-  /**
-   * This worker gets no notification of a job that it puts back itself.
-   * @param delayMs after which the job is due; without it, it keeps its place, which the floors have passed
-   */
-  expectAgain(job: PutBackJob, delayMs: number | undefined, watch: Watch | undefined): void {
-    if (delayMs !== undefined) {
-      if (delayMs <= MAX_EXPECTED_MS) watch?.expect(this.#loop, delayMs);
-      return;
-    }
-    const { id, kind, priority, runAt } = job;
+  /** A job is due again in its old place, which the floors have passed. */
+  noteBehind({ id, kind, priority, runAt }: PutBackJob): void {
     const lane = this.all.find(({ kinds }) => kinds.includes(kind));
     const isKept = lane?.overlooked.add([{ id, priority, runAtMs: runAt.getTime() }]) ?? false;
     if (!isKept) this.urge('newest first');
-    this.#loop.wake();
+    this.#options.wake();
   }
 
   /** Jobs come. */

@@ -60,7 +60,7 @@ export class ClaimsByTurns implements GroupClaims {
   }
 
   get demand(): number {
-    return this.#options.attempts().demand;
+    return this.#options.attempts.demand;
   }
 
   get hasNewRoom(): boolean {
@@ -106,14 +106,14 @@ export class ClaimsByTurns implements GroupClaims {
     // One that fails, or that is not made, tells nothing of groups.
     this.#outlook = { ...outlook, isAmongMany: false };
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
-    if (kinds.length === 0 || attempts().demand <= 0) {
+    if (kinds.length === 0 || attempts.demand <= 0) {
       return { ...asked, jobs: [], sawEnd: false, leftOut: true, endMs: performance.now() };
     }
     const claim = {
       queue,
       kinds,
       workerId,
-      limits: { concurrency, rate, run: attempts().mostPerGroup },
+      limits: { concurrency, rate, run: attempts.mostPerGroup },
       rooms,
       withCosts: this.#options.gate?.countsCosts,
       without: this.#options.tries?.setAside.ids,
@@ -189,7 +189,7 @@ export class ClaimsByTurns implements GroupClaims {
   /** How many jobs of one kind may be claimed. */
   #roomOf(kind: string): number {
     const { gate, attempts } = this.#options;
-    return gate?.kinds.has(kind) ? attempts().demandOf(kind) : Number.POSITIVE_INFINITY;
+    return gate?.kinds.has(kind) ? attempts.demandOf(kind) : Number.POSITIVE_INFINITY;
   }
 
   async #noteFreed(): Promise<void> {
