@@ -111,8 +111,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'src/core/worker/claim/claims.ts',
-        text: 'bands: sent, limit, beginning }',
-        by: 'bands: sent, limit, beginning: undefined }',
+        text: 'bands: sent, limit, beginning, without }',
+        by: 'bands: sent, limit, beginning: undefined, without }',
       },
     ],
     test: ['faults/last-attempts', 'while all jobs have one attempt'],

@@ -15,10 +15,10 @@ export interface ClaimTriesOptions extends Omit<RefusedClaimsOptions, 'onRefused
 export interface ClaimToTry<T> {
   /** The most jobs that there is use for. */
   readonly limit: number;
-  /** Sends it for at most so many. */
-  readonly send: (limit: number) => Promise<T>;
-  /** Reads the ids of the jobs that it may have met. */
-  readonly candidates: (limit: number) => Promise<readonly number[]>;
+  /** Sends it for at most so many, without the jobs that are set aside now. */
+  readonly send: (limit: number, without: readonly number[]) => Promise<T>;
+  /** Reads the ids of the jobs that it may have met, without those. */
+  readonly candidates: (limit: number, without: readonly number[]) => Promise<readonly number[]>;
 }
 
 /** Reads at least so many of the jobs that a refused claim may have met: of a few, all may be bad. */
@@ -52,7 +52,7 @@ export class ClaimTries {
     for (;;) {
       const limit = this.#near.of(this.#size.of(claim.limit));
       try {
-        const answer = await claim.send(limit);
+        const answer = await claim.send(limit, this.setAside.ids);
         this.#size.note(limit, answer.jobs, performance.now());
         this.#near.noteAccepted(limit, answer.jobs.length);
         this.#refused.noteAccepted(answer.jobs.length);
@@ -67,7 +67,8 @@ export class ClaimTries {
     if (!this.#refused.mayOvercome(error)) return this.#mayShrink(limit, error);
     // What was too large says nothing of where that lies.
     if (!isAboutSize(error) && this.#near.noteRefused(limit)) return true;
-    const found = await this.#refused.overcome(limit, () => candidates(Math.max(limit, MIN_CANDIDATES)));
+    const met = () => candidates(Math.max(limit, MIN_CANDIDATES), this.setAside.ids);
+    const found = await this.#refused.overcome(limit, met);
     this.#near.noteSearched(found);
     return found || this.#mayShrink(limit, error);
   }

@@ -64,6 +64,12 @@ export interface QueueClaims {
   next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer>;
 }
 
+/** One try of a claim. */
+interface NextClaim extends Pick<Claim, 'limit' | 'beginning'> {
+  /** The jobs that it leaves out. */
+  readonly without: readonly number[];
+}
+
 /** One queue's claims: of the next jobs from the floors on, and of overlooked ones by id, in fair turns. */
 export class Claims implements QueueClaims {
   readonly #options: ClaimsOptions;
@@ -128,27 +134,26 @@ export class Claims implements QueueClaims {
     beginning: Claim['beginning'],
   ): Promise<Omit<ClaimAnswer, 'among'>> {
     const { runner, tables, queue } = this.#options;
-    const { setAside } = this.#tries;
     // Stopped or paused while it waited for its turn, it claims nothing.
     const left = (limit: number) => (lanes.some((lane) => lane.demand > 0) ? limit : 0);
     return await this.#tries.send({
       limit: mostOf(lanes, demand),
-      send: (limit) => this.#turn.take(limit, () => this.#nextOf(lanes, left(limit), beginning)),
-      candidates: (limit) =>
+      send: (limit, without) =>
+        this.#turn.take(limit, () => this.#nextOf(lanes, { limit: left(limit), beginning, without })),
+      candidates: (limit, without) =>
         findDueIds(runner, tables, {
           queue,
           kinds: kindsOf(lanes),
           bands: bandsOf(lanes, limit, performance.now()),
           limit,
-          without: setAside.ids,
+          without,
         }),
     });
   }
 
   async #nextOf(
     lanes: readonly Lane[],
-    limit: number,
-    beginning: Claim['beginning'],
+    { limit, beginning, without }: NextClaim,
   ): Promise<Omit<ClaimAnswer, 'among'>> {
     const kinds = kindsOf(lanes);
     const startMs = performance.now();
@@ -156,7 +161,7 @@ export class Claims implements QueueClaims {
     if (limit === 0) return { jobs: [], limit, kinds, sawEnd: false, leftOut: true, endMs: startMs };
     const leftOut = this.#leftOut.length > 0;
     const sent = bandsOf(lanes, limit, startMs);
-    const jobs = await this.#claim({ kinds, bands: sent, limit, beginning });
+    const jobs = await this.#claim({ kinds, bands: sent, limit, beginning, without });
     const endMs = performance.now();
     const sawEnd = sawTheEnd(limit, jobs);
     for (const { bands } of lanes) bands.note({ bands: sent, jobs, short: sawEnd, startMs, endMs });
@@ -166,13 +171,11 @@ export class Claims implements QueueClaims {
   async #among(lane: Lane, limit: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { overlooked, bands } = lane;
     const places = overlooked.take(limit, bands.busyPriority);
-    const { setAside } = this.#tries;
-    const idsLeft = () => places.map(({ id }) => id).filter((id) => !setAside.has(id));
     return await this.#tries
       .send({
         limit: places.length,
-        send: (most) => this.#amongPlaces(lane, places, idsLeft().slice(0, most), beginning),
-        candidates: async () => idsLeft(),
+        send: (most, without) => this.#amongPlaces(lane, places, { limit: most, beginning, without }),
+        candidates: async (_, without) => allBut(without, places).map(({ id }) => id),
       })
       .catch((error: unknown) => {
         // They are where they were, or will be put back there.
@@ -184,9 +187,10 @@ export class Claims implements QueueClaims {
   async #amongPlaces(
     { kinds, overlooked, bands }: Lane,
     places: readonly JobPlace[],
-    ids: readonly number[],
-    beginning: Claim['beginning'],
+    { limit, beginning, without }: NextClaim,
   ): Promise<ClaimAnswer> {
+    const wanted = allBut(without, places);
+    const ids = wanted.slice(0, limit).map(({ id }) => id);
     const sent = {
       kinds,
       bands: bands.next(ids.length, performance.now()),
@@ -199,14 +203,10 @@ export class Claims implements QueueClaims {
     const jobs = ids.length > 0 ? await this.#claim(sent) : [];
     const endMs = performance.now();
     const isCut = !sawTheEnd(ids.length, jobs);
-    if (isCut || ids.length < places.length) {
+    if (isCut || ids.length < wanted.length) {
       // Those that were not claimed: the payloads were too large for one claim, or they were not sent.
-      const left = new Set(
-        (isCut ? places : places.filter(({ id }) => !ids.includes(id))).map(({ id }) => id),
-      );
-      for (const { id } of jobs) left.delete(id);
-      const { setAside } = this.#tries;
-      overlooked.add(places.filter(({ id }) => left.has(id) && !setAside.has(id)));
+      const claimed = new Set(jobs.map(({ id }) => id));
+      overlooked.add((isCut ? wanted : wanted.slice(limit)).filter(({ id }) => !claimed.has(id)));
     }
     return {
       jobs,
@@ -220,11 +220,12 @@ export class Claims implements QueueClaims {
   }
 
   async #claim(
-    claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
+    claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids' | 'without'> & {
+      fromGoneWorkers?: boolean;
+    },
   ): Promise<ClaimedJob[]> {
     const { runner, tables, queue, workerId, withCosts } = this.#options;
-    const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
-    const complete = { queue, workerId, fromGoneWorkers: false, without, withCosts, ...claim };
+    const complete = { queue, workerId, fromGoneWorkers: false, withCosts, ...claim };
     const anew = () => claimJobs(runner, tables, complete);
     if (claim.ids !== undefined) return await anew();
     return await this.#keptPlans.send(
@@ -232,6 +233,10 @@ export class Claims implements QueueClaims {
       anew,
     );
   }
+}
+
+function allBut(without: readonly number[], places: readonly JobPlace[]): readonly JobPlace[] {
+  return without.length === 0 ? places : places.filter(({ id }) => !without.includes(id));
 }
 
 /** Whether some of its overlooked jobs may be claimed now. */

@@ -80,16 +80,20 @@ export class ClaimsByTurns implements GroupClaims {
     const { size } = this.#keptPlans;
     const few = isOfFew(this.#outlook, size);
     const most = few && size === 'small' ? Math.min(demand, FEW.small) : demand;
-    if (tries === undefined) return await this.#next(most, few, beginning);
-    const without = () => tries.setAside.ids;
+    if (tries === undefined) return await this.#next(most, few, beginning, []);
     return await tries.send({
       limit: most,
-      send: (limit) => this.#next(limit, few, beginning),
-      candidates: (limit) => findGroupedDueIds(runner, tables, { queue, kinds, limit, without: without() }),
+      send: (limit, without) => this.#next(limit, few, beginning, without),
+      candidates: (limit, without) => findGroupedDueIds(runner, tables, { queue, kinds, limit, without }),
     });
   }
 
-  async #next(demand: number, few: boolean, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+  async #next(
+    demand: number,
+    few: boolean,
+    beginning: Claim['beginning'],
+    without: readonly number[],
+  ): Promise<ClaimAnswer> {
     const { queue, workerId, settings, attempts } = this.#options;
     const { concurrency, rate } = settings;
     await this.#noteFreed();
@@ -116,7 +120,7 @@ export class ClaimsByTurns implements GroupClaims {
       limits: { concurrency, rate, run: attempts.mostPerGroup },
       rooms,
       withCosts: this.#options.gate?.countsCosts,
-      without: this.#options.tries?.setAside.ids,
+      without,
       seeks: outlook.seeks,
       passed: this.#passed,
     };
