@@ -43,3 +43,25 @@ test('a job whose start became void after the look at what may begin does not be
   expect(lease.running).toBe(1);
   expect(starts.available(nowMs)).toBe(0);
 });
+
+test('a job without a slot does not begin, whatever was asked before', () => {
+  const lease = new Lease({ queue: 'q', kind: '', declared: 1 });
+  const limiter = new QueueLimiter({
+    whole: { lease, starts: undefined },
+    kinds: new Map(),
+    concurrency: 5,
+    onUse: () => undefined,
+  });
+  const job = { kind: 'k', cost: 1 };
+  expect(limiter.begin(job)).toBe(false);
+  const none = { limit: 1, has: 0, total: 0, sharing: 0, leastLacking: undefined };
+  lease.noteLook(none, lease.version, 0);
+  const wish = lease.wish(0, 1);
+  if (wish === undefined) throw new TypeError('It asks for none');
+  lease.noteSent(wish, 0);
+  expect(limiter.begin(job)).toBe(false);
+  lease.noteAnswer({ ...none, has: 1, total: 1, sharing: 1 }, 0);
+  expect(limiter.begin(job)).toBe(true);
+  expect(limiter.begin(job)).toBe(false);
+  expect(lease.running).toBe(1);
+});

@@ -103,12 +103,14 @@ export class QueueLimiter implements Gate {
     return job === undefined ? [] : this.#allowancesOf(job.kind).flatMap(({ starts }) => starts ?? []);
   }
 
-  /** Takes a slot, and spends the starts that the job costs, unless these have become void since the look. */
+  /** Takes a slot, and spends the starts that the job costs; these may have become void since the look. */
   begin(job: JobAtGate): boolean {
     const nowMs = performance.now();
+    const allowances = this.#allowancesOf(job.kind);
+    if (allowances.some(({ lease }) => !lease.mayBegin)) return false;
     if (this.#lacking([job], nowMs) !== undefined) return false;
     this.#spend([job], nowMs);
-    for (const { lease } of this.#allowancesOf(job.kind)) lease.begin();
+    for (const { lease } of allowances) lease.begin();
     return true;
   }
 
