@@ -153,12 +153,19 @@ export class Beginnings {
   }
 
   /**
-   * Whether it is recorded only when all that is recorded has been called. A job that follows another of its
-   * group comes before those that have begun with a later claim, and they would wait for each other.
+   * Those that wait and must be called before this one is recorded; `undefined` where it waits for none. A
+   * job that follows another of its group comes before those that have begun with a later claim, and they
+   * would wait for each other.
    */
-  isAfterRecorded(attempt: Attempt): boolean {
-    if (attempt.recording !== 'claimed' || this.#recorded === 0) return false;
-    return this.#standsApart || this.#recorded >= this.#mostWith(attempt);
+  before(attempt: Attempt, waiting: readonly Attempt[]): readonly Attempt[] | undefined {
+    if (attempt.recording !== 'claimed' || this.#recorded === 0) return undefined;
+    if (!this.#standsApart && this.#recorded < this.#mostWith(attempt)) return undefined;
+    return waiting.filter(({ recording }) => recording === 'recorded');
+  }
+
+  /** Whether a statement is under way that records it: then it cannot be given back yet. */
+  isRecordingOf({ recording }: Attempt): boolean {
+    return recording === 'recording';
   }
 
   /**

@@ -70,8 +70,8 @@ export class Waiting {
   /** The first that has a slot of its limits, of those that are recorded where they must be called first. */
   get first(): Attempt | undefined {
     const first = this.#firstOf(this.#ahead);
-    if (first === undefined || !this.#options.beginnings.isAfterRecorded(first)) return first;
-    return this.#firstOf(this.#ahead.filter(({ recording }) => recording === 'recorded'));
+    const before = first && this.#options.beginnings.before(first, this.#ahead);
+    return before === undefined ? first : this.#firstOf(before);
   }
 
   /** Those that have begun, whose kind has no slot or start, and for whose call the first one waits. */
@@ -80,8 +80,8 @@ export class Waiting {
     const heldUp = gate?.heldUp;
     if (heldUp === undefined || heldUp.size === 0) return [];
     const first = this.#firstOf(this.#ahead);
-    if (first === undefined || !beginnings.isAfterRecorded(first)) return [];
-    return this.#ahead.filter(({ recording, job }) => recording === 'recorded' && heldUp.has(job.kind));
+    const before = first && beginnings.before(first, this.#ahead);
+    return before?.filter(({ job }) => heldUp.has(job.kind)) ?? [];
   }
 
   #firstOf(waiting: readonly Attempt[]): Attempt | undefined {
@@ -89,10 +89,10 @@ export class Waiting {
     return gate === undefined ? waiting[0] : gate.next(waiting);
   }
 
-  /** Takes out the {@link first}, whose handler is called now; false where it may not be any more. */
+  /** Takes out one of those ahead, whose handler is called now; false where that may not be. */
   begin(attempt: Attempt): boolean {
     const { beginnings, gate } = this.#options;
-    if (gate?.begin(attempt.job) === false) return false;
+    if (!attempt.mayBegin || gate?.begin(attempt.job) === false) return false;
     if (this.#ahead[0] === attempt) this.#ahead.shift();
     else this.#ahead.splice(this.#ahead.indexOf(attempt), 1);
     beginnings.delete(attempt);
@@ -132,7 +132,8 @@ export class Waiting {
    * that are being recorded follow later.
    */
   take(attempts: readonly Attempt[] = this.all): readonly Attempt[] {
-    const taken = attempts.filter(({ recording }) => recording !== 'recording');
+    const { beginnings } = this.#options;
+    const taken = attempts.filter((attempt) => !beginnings.isRecordingOf(attempt));
     this.drop(taken);
     return [...taken, ...taken.flatMap((attempt) => this.#options.runs.end(attempt))];
   }
