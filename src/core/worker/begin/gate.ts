@@ -54,7 +54,7 @@ export interface Gate {
 
   /** The first of those that wait that may begin. */
   next<T extends { readonly job: JobAtGate }>(waiting: readonly T[]): T | undefined;
-  /** Takes what a job needs as it begins; false where it may not: what {@link next} saw may be void by now. */
+  /** Takes what a job needs as it begins; false where it may not. What `next` saw may be void by now. */
   begin(job: JobAtGate): boolean;
   /** How many of the first of these jobs of a batch may begin together now. */
   mostTogether(jobs: readonly JobAtGate[]): number;
