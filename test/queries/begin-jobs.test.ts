@@ -32,7 +32,7 @@ describe('a claim of which some do not begin', () => {
     ['none at once', 0 as const, [false, false, true, true, false, false, true, true, false]],
     ['the first at once', 1 as const, [true, false, true, true, false, false, true, true, false]],
     ['all at once', undefined, new Array<boolean>(9).fill(true)],
-  ])('%s: spares the last attempt, and one after an end without a word', async (_, beginning, expected) => {
+  ])('%s: spares the last attempt, and one after a silent end', async (_, beginning, expected) => {
     await addJobs(database.client, given);
     const jobs = await claim(database.db, { limit: 20, beginning });
     expect(jobs.map(({ begun }) => begun)).toEqual(expected);

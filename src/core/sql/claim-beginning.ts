@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Value } from './kept-statement.ts';
+import { silentEndsOf } from './silent-ends.ts';
 
 /*
  * Which of the claimed jobs begin with their claim. A crash spends the attempt of each that has begun. So one
@@ -7,7 +8,7 @@ import type { Value } from './kept-statement.ts';
  * where it comes soon, and nothing that may kill the worker is before it. `Beginnings` of the worker decides
  * about the others, by the same words (`precious-attempt.ts`):
  *
- * - *silent* ends: attempts right before this one that ended without a word, as when their worker was killed.
+ * - *silent* ends: of attempts right before this one, which left no error, as when their worker was killed.
  * - *precious*: the last attempt, or one after a silent end.
  * - *proven*: an attempt of this kind has ended in this process, and the worker lives.
  * - *calm*: others may begin together with it.
@@ -45,20 +46,10 @@ export function claimedAt(attempt: SQL, beginning: Beginning): SQL {
       end])`;
   }
   return sql`greatest((array[statement_timestamp()])[case
-        when (${attempt} = j.max_attempts or ${silentEnds(attempt)} > 0)
+        when (${attempt} = j.max_attempts or ${silentEndsOf(attempt)} > 0)
           and (j.id = (select id from within limit ${beginning.first}::int8)) is not true then 2
         else 1
       end])`;
-}
-
-/**
- * How many attempts right before this one left no error; 0 for a job that ends without running. An error of
- * this attempt or a later one is from before a redrive or progress, which count the attempts anew.
- */
-function silentEnds(attempt: SQL): SQL {
-  const recorded = sql.raw(`(j.errors -> -1 -> 'attempt')::int4`);
-  return sql`case when ${attempt} between 2 and j.max_attempts
-            then ${attempt} - 1 - case when ${recorded} < ${attempt} then ${recorded} else 0 end else 0 end`;
 }
 
 /**
@@ -67,7 +58,7 @@ function silentEnds(attempt: SQL): SQL {
  * @param proven whether its kind is
  */
 export function risksOf(attempt: SQL, proven: SQL): SQL {
-  return sql`${attempt} = j.max_attempts as last, ${silentEnds(attempt)} as silent,
+  return sql`${attempt} = j.max_attempts as last, ${silentEndsOf(attempt)} as silent,
           ${proven} as proven`;
 }
 

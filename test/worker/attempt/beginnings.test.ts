@@ -30,7 +30,7 @@ describe('how many may begin together with a job', () => {
       errors: lastRecorded === 0 ? [] : [{ attempt: lastRecorded, name: 'Error', message: 'no', at: '' }],
     }) as unknown as ClaimedJob;
 
-  test('is fewer the more of its attempts have ended without a word', () => {
+  test('is fewer the more of its attempts have ended silently', () => {
     expect([1, 2, 3, 4, 5, 6].map((attempt) => mostTogether(job(attempt, 20, 0), 0))).toEqual([
       2_000, 2_000, 250, 31, 3, 1,
     ]);
@@ -43,7 +43,7 @@ describe('how many may begin together with a job', () => {
     ]);
   });
 
-  test('is one on the last attempt, where the one before has ended without a word', () => {
+  test('is one on the last attempt, where the one before has ended silently', () => {
     expect(mostTogether(job(1, 1, 0), 0)).toBe(2_000);
     expect(mostTogether(job(3, 3, 2), 0)).toBe(2_000);
     expect(mostTogether(job(2, 2, 0), 0)).toBe(1);

@@ -309,7 +309,7 @@ describe('a crash', () => {
   const queue = createQueue();
   const work = defineJob('work', { maxAttempts: 3 });
 
-  test('spends no attempt of a job that waits on its last one, or after an attempt that ended without a word', async () => {
+  test('spends no attempt of a job that waits on its last one, or after one that ended silently', async () => {
     let finish = () => {};
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
@@ -332,7 +332,7 @@ describe('a crash', () => {
     await queue.enqueueMany(database.db, work, new Array(10).fill({}));
     await until(async () => (await database.db.$count(queueJobs)) === 0);
     isLong = true;
-    // Two with attempts left; one whose first attempt ended without a word; one on its last attempt.
+    // Two with attempts left; one whose first attempt ended silently; one on its last attempt.
     await database.db.transaction(async (tx) => {
       const jobs = await queue.enqueueMany(tx, work, [{}, {}, {}, {}]);
       await tx

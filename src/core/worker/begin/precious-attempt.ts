@@ -1,4 +1,5 @@
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import { silentEnds } from '../../sql/silent-ends.ts';
 
 /**
  * The most that have begun and are not called yet, where there are fewer slots and their handlers are over at
@@ -9,16 +10,6 @@ export const MAX_BEGUN = 100;
 export const MAX_RECORDED = 2_000;
 /** Last attempts after a death go together, one for every this many of their kind that have ended. */
 const SURVIVORS_EACH = 16;
-
-/**
- * How many attempts before this one have ended without a word; 0 for a job that ends without running. An
- * error of this attempt or a later one is from before a redrive or progress, which count the attempts anew.
- */
-function silentEnds({ attempt, maxAttempts, errors }: ClaimedJob): number {
-  if (attempt === 1 || attempt > maxAttempts) return 0;
-  const recorded = errors.at(-1)?.attempt ?? 0;
-  return attempt - 1 - (recorded < attempt ? recorded : 0);
-}
 
 /** Whether a crash must not spend the attempt before it begins. The claim says the same in SQL. */
 export function isPrecious(job: ClaimedJob): boolean {
@@ -36,10 +27,10 @@ export function isLastAfterDeath(job: ClaimedJob): boolean {
 }
 
 /**
- * How many may be recorded together with this job at most, itself included. Each attempt that ended without a
- * word divides the group by eight, so a job that kills its worker is found in a few crashes, and costs the
- * others no more attempts than that. A last attempt after such an end stands alone until enough others like
- * it have ended well: the job that kills was running, so it is among the first to be claimed again.
+ * How many may be recorded together with this job at most, itself included. Each silent end divides the group
+ * by eight, so a job that kills its worker is found in a few crashes, and costs the others no more attempts
+ * than that. A last attempt after such an end stands alone until enough others like it have ended well: the
+ * job that kills was running, so it is among the first to be claimed again.
  * @param survivors how many last attempts after a death of its kind have ended in this process
  */
 export function mostTogether(job: ClaimedJob, survivors: number): number {
@@ -52,9 +43,9 @@ export function mostTogether(job: ClaimedJob, survivors: number): number {
 
 /**
  * How many jobs of a batch handler may be in a batch with this one, itself included, and only others with the
- * same number. A death spends an attempt of each job in the batch, so each end without a word divides the
- * batch by eight until the job that kills its worker is alone. As in {@link mostTogether}, a last attempt
- * after such an end stands alone until enough others have ended well.
+ * same number. A death spends an attempt of each job in the batch, so each silent end divides the batch by
+ * eight until the job that kills its worker is alone. As in {@link mostTogether}, a last attempt after such
+ * an end stands alone until enough others have ended well.
  */
 export function mostInBatch(job: ClaimedJob, maxSize: number, survivors: number): number {
   const most = Math.floor(maxSize / 8 ** silentEnds(job));
