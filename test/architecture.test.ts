@@ -491,6 +491,7 @@ test('a web app that only enqueues loads nothing of the worker', () => {
   // Of the drivers, what `stats` and `check` use, which is loaded when they are called.
   expect([...loaded].filter((path) => /\/(worker|drivers|batch-handlers)\//.test(path))).toEqual([
     'core/drivers/within-time.ts',
+    'core/drivers/transaction-until.ts',
     'core/drivers/single-connection.ts',
     'core/drivers/pooled-by-transaction.ts',
   ]);

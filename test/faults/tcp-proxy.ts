@@ -110,6 +110,15 @@ export class TcpProxy {
     for (const link of which === 'all' ? links : one === undefined ? [] : [one]) link.forgotten = silence;
   }
 
+  /** Holds back what the servers send on the connections that there are, until {@link letThrough}. */
+  withhold(): void {
+    for (const { server } of this.#links) server?.pause();
+  }
+
+  letThrough(): void {
+    for (const { server } of this.#links) server?.resume();
+  }
+
   /** Breaks every connection. */
   cut(): void {
     for (const link of this.#links) this.#destroy(link);

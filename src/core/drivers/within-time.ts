@@ -5,6 +5,7 @@ import { type Database, type Executor, queryRows, sqlStateOf, type Transaction }
 import { hasNoTransactions, limitTimeQuery, restoreLimitsQuery } from '../sql/limit-time.ts';
 import { transact } from '../sql/transact.ts';
 import { settlesWithin } from '../time/resolves-within.ts';
+import { transactionUntil } from './transaction-until.ts';
 
 /** What `withinTime` runs its statements in. */
 export interface TimedRunner {
@@ -24,7 +25,8 @@ const LOCK_NOT_AVAILABLE = '55P03';
  *
  * **Under concurrency.** The limits are local to the transaction: the next user of the connection does not
  * get them. A connection that a firewall has forgotten answers never, and the limits do not help: it is given
- * up, so that those who share the answer can ask anew.
+ * up, so that those who share the answer can ask anew. From then on nothing is sent, whatever is answered
+ * late: the connection of an app's transaction may serve another by then.
  *
  * @throws QueueError when an answer has not come 30 seconds after its time
  * @param db a transaction runs them in a savepoint, and gets its own limits back
@@ -60,11 +62,16 @@ class Patience {
   readonly #ms: number;
   readonly #lost: Promise<never>;
   #giveUp: (reason: Error) => void = () => undefined;
+  /** Why nothing is sent any more. */
+  #reason: Error | undefined;
 
   constructor(ms: number) {
     this.#ms = ms;
     this.#lost = new Promise((_, reject) => {
-      this.#giveUp = reject;
+      this.#giveUp = (reason) => {
+        this.#reason ??= reason;
+        reject(this.#reason);
+      };
     });
     this.#lost.catch(() => undefined);
   }
@@ -75,13 +82,16 @@ class Patience {
     const steps = async (tx: Transaction) => {
       begun.give();
       try {
-        const execute = (query: Parameters<Transaction['execute']>[0]) => this.#watch(tx.execute(query));
+        const execute = (query: Parameters<Transaction['execute']>[0]) =>
+          this.#reason === undefined ? this.#watch(tx.execute(query)) : this.#lost;
         return await run(Object.create(tx, { execute: { value: execute } }));
       } finally {
         void this.#watch(ended.heard);
       }
     };
-    return await transact(db, steps, this.#lost).finally(() => {
+    // Drizzle would send the end of its savepoint whenever the function ends.
+    const from = 'rollback' in db ? transactionUntil(db as Transaction, () => this.#reason) : db;
+    return await transact(from, steps, this.#lost).finally(() => {
       begun.give();
       ended.give();
     });
