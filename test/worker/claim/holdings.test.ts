@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeEach, expect, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import { Retries } from '../../../src/core/time/retries.ts';
@@ -30,15 +31,21 @@ function makeHoldings(db: Runner = database.db): Holdings {
 const loseAnswer = (holdings: Holdings) =>
   expect(holdings.answerTo(Promise.reject(new Error('the connection broke')))).rejects.toThrow('broke');
 
-test('claims go on between the pages of a look through a large table', async () => {
+/** Two pages, and a job that the worker holds at the beginning of the first and at the end of the second. */
+async function addPages(): Promise<readonly [first: number, last: number]> {
   const first = await addJob(database.client, { workerId: 1, attempt: 1 });
-  // More than a page, and none of this worker's.
   await database.client`
     insert into queue_jobs (queue, kind, payload, max_attempts)
     select case n % 2 when 0 then 'q' else 'other' end, 'k', 'null', 3 from generate_series(1, 50000) as n`;
-  const last = await addJob(database.client, { workerId: 1, attempt: 1 });
-  const heldBy = async (id: number) =>
-    (await database.client`select worker_id from queue_jobs where id = ${id}`)[0]?.worker_id;
+  return [first, await addJob(database.client, { workerId: 1, attempt: 1 })];
+}
+
+async function heldBy(id: number): Promise<unknown> {
+  return (await database.client`select worker_id from queue_jobs where id = ${id}`)[0]?.worker_id;
+}
+
+test('claims go on between the pages of a look through a large table', async () => {
+  const [first, last] = await addPages();
   const holdings = makeHoldings();
   await loseAnswer(holdings);
   expect(await holdings.releaseUnknown()).toBe(1);
@@ -85,6 +92,43 @@ test('a stop looks for a second at most: the worker has yet to leave', async () 
   await holdings.giveBack(new AbortController().signal);
   // How far the first page reaches, and what is held there.
   expect(asked).toBe(2);
+});
+
+test('a stop goes on where a look has got to', async () => {
+  const [first, last] = await addPages();
+  let pauseMs = 0;
+  const holdings = makeHoldings({
+    async execute(query) {
+      await delay(pauseMs);
+      return await database.db.execute(query);
+    },
+  });
+  await loseAnswer(holdings);
+  expect(await holdings.releaseUnknown()).toBe(1);
+  await database.client`update queue_jobs set worker_id = 1, fence = 2 where id = ${first}`;
+  // The time is over after one page.
+  pauseMs = 600;
+  await holdings.giveBack(new AbortController().signal);
+  expect([await heldBy(first), await heldBy(last)]).toEqual(['1', null]);
+});
+
+test('a stop then looks at what that look has passed, and no further', async () => {
+  const [first, last] = await addPages();
+  const asked: string[] = [];
+  const holdings = makeHoldings({
+    async execute(query) {
+      const { sql } = new PgDialect().sqlToQuery(query.getSQL());
+      asked.push(sql.includes('offset') ? 'page' : sql.includes('update') ? 'release' : 'look');
+      return await database.db.execute(query);
+    },
+  });
+  await loseAnswer(holdings);
+  expect(await holdings.releaseUnknown()).toBe(1);
+  await database.client`update queue_jobs set worker_id = 1, fence = 2 where id = ${first}`;
+  asked.length = 0;
+  await holdings.giveBack(new AbortController().signal);
+  expect([await heldBy(first), await heldBy(last)]).toEqual([null, null]);
+  expect(asked).toEqual(['page', 'look', 'release', 'page', 'look', 'release']);
 });
 
 test('another server that answers while jobs are given back may have forgotten ends as well', async () => {

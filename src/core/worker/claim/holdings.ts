@@ -87,11 +87,12 @@ export class Holdings {
   async giveBack(tooLate: AbortSignal): Promise<void> {
     await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
     if (!this.#lostAnswers.suspected || tooLate.aborted) return;
-    // Since it began, the last claim may have taken what it has passed.
-    this.#look = undefined;
     const endMs = performance.now() + LAST_LOOK_MS;
-    do await this.#releasePage();
-    while (this.#look !== undefined && performance.now() < endMs && !tooLate.aborted);
+    const isOver = () => tooLate.aborted || performance.now() >= endMs;
+    const passed = this.#look?.after ?? 0;
+    await this.#lookUpTo(Number.POSITIVE_INFINITY, isOver);
+    // Since that look began, the last claim may have taken what it had passed.
+    if (passed > 0 && !isOver()) await this.#lookUpTo(passed, isOver);
   }
 
   /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */
@@ -102,6 +103,11 @@ export class Holdings {
     if (unfinished.length === 0) return;
     const jobs = unfinished.map(({ job }) => job);
     attempts.endLost(unfinished, await findHeldJobs(db, tables, holder, jobs));
+  }
+
+  async #lookUpTo(id: number, isOver: () => boolean): Promise<void> {
+    do await this.#releasePage();
+    while (this.#look !== undefined && this.#look.after < id && !isOver());
   }
 
   async #releasePage(): Promise<number> {
