@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import { beforeEach, expect, test } from 'vitest';
+import pg from 'pg';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import { Retries } from '../../../src/core/time/retries.ts';
 import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
 import { Holdings } from '../../../src/core/worker/claim/holdings.ts';
+import { TcpProxy } from '../../faults/tcp-proxy.ts';
 import { addJob, clearTables, tables } from '../../queries/support/jobs.ts';
 import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -129,6 +132,40 @@ test('a stop then looks at what that look has passed, and no further', async () 
   await holdings.giveBack(new AbortController().signal);
   expect([await heldBy(first), await heldBy(last)]).toEqual([null, null]);
   expect(asked).toEqual(['page', 'look', 'release', 'page', 'look', 'release']);
+});
+
+test.each([
+  ['where a page ends', / offset /, 0],
+  ['what is held there', /j\.worker_id = .* as i\(id, fence\)/s, 0],
+  ['what is given back', /attempt = j\.attempt - 1/, 1],
+])('a look that loses the answer to %s looks at that page again', async (_, statement, released) => {
+  const [first, last] = await addPages();
+  const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+  const pool = new pg.Pool({ connectionString: proxy.url(database.url), max: 1 });
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => void client.on('error', () => undefined));
+  onTestFinished(async () => {
+    await proxy.close();
+    await pool.end();
+  });
+  const holdings = makeHoldings(drizzle({ client: pool }));
+  await loseAnswer(holdings);
+  proxy.cuts = { statement, share: 1, commitShare: 0, holdMs: 0 };
+  await expect(holdings.releaseUnknown()).rejects.toThrow();
+  expect(proxy.lostAnswers).toBe(1);
+  proxy.cuts = undefined;
+  expect([holdings.mayHoldMore, holdings.releaseInMs]).toEqual([true, 0]);
+  await expect.poll(() => heldBy(first)).toBe(released === 1 ? null : '1');
+  expect(await holdings.releaseUnknown()).toBe(1 - released);
+  expect([await heldBy(first), await heldBy(last)]).toEqual([null, '1']);
+  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(holdings.mayHoldMore).toBe(false);
+  const given =
+    await database.client`select attempt, worker_id from queue_jobs where id in (${first}, ${last})`;
+  expect(given).toEqual([
+    { attempt: 0, worker_id: null },
+    { attempt: 0, worker_id: null },
+  ]);
 });
 
 test('another server that answers while jobs are given back may have forgotten ends as well', async () => {
