@@ -2,6 +2,7 @@ import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findDue } from '../../src/core/queries/claim/find-due.ts';
 import { findOverlooked } from '../../src/core/queries/claim/find-overlooked.ts';
+import { findPageEnd } from '../../src/core/queries/hold/find-page-end.ts';
 import { pruneResults } from '../../src/core/queries/operate/prune-results.ts';
 import { redriveJobs, redriveQueueByQueue } from '../../src/core/queries/operate/redrive-jobs.ts';
 import { findRequests } from '../../src/core/queries/presence/find-requests.ts';
@@ -198,4 +199,15 @@ describe('on Citus, one statement per queue finds what one for all finds elsewhe
     expect(left.map(({ job_id }) => job_id)).toEqual([3, 5, 6]);
     expect(await redriveJobs(database.db, plain, { kind: 'k' })).toEqual({ redriven: 2, duplicates: 1 });
   });
+});
+
+test('on Citus a page of a look through the table is of one queue: each shard would send a whole page', async () => {
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts)
+    select case when n <= 2 then 'a' else 'b' end, 'k', 'null', 3 from generate_series(1, 50000) as n`;
+  const [{ last } = {}] = await database.client`select max(id)::int as last from queue_jobs`;
+  expect(await findPageEnd(database.db, plain, { queue: 'a', after: 0 })).toBe(last);
+  expect(await findPageEnd(database.db, distributed, { queue: 'a', after: 0 })).toBeUndefined();
+  await database.client`update queue_jobs set queue = 'a'`;
+  expect(await findPageEnd(database.db, distributed, { queue: 'a', after: 0 })).toBe(last);
 });

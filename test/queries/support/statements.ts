@@ -875,7 +875,7 @@ export function allStatements(
       except: [{ id, fence: 7 }],
       ids: { after: id, last: id + 1 },
     }),
-    findPageEndQuery: findPageEndQuery(tables, id),
+    findPageEndQuery: findPageEndQuery(tables, { queue: text, after: id }),
     findJobQuery: findJobQuery(tables, id),
     findJobsQuery: findJobsQuery(tables, [id, id + 1]),
     findLiveIdsQuery: findLiveIdsQuery(tables, [id, id + 1]),

@@ -115,7 +115,7 @@ export class Holdings {
     this.#look ??= { beganMs: performance.now(), after: 0 };
     const look = this.#look;
     const { beganMs, after } = look;
-    const last = await findPageEnd(db, tables, after);
+    const last = await findPageEnd(db, tables, { queue: holder.queue, after });
     const mayHaveBegun = this.#endsMayBeLost;
     const ids = { after, last };
     const released = await releaseJobs(db, tables, { ...holder, except: attempts.jobs, ids, mayHaveBegun });
