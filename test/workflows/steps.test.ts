@@ -85,6 +85,24 @@ async function aDayPasses(): Promise<void> {
 
 const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
 
+test('a query that a handler returns is sent once, although a step beside it lets the job wait', async () => {
+  await database.client.begin(async (tx) => {
+    await tx`lock table effects in share mode`;
+    await start(({ step, db }) => {
+      step.sleep('a day', 86_400_000).catch(() => undefined);
+      // Drizzle sends it each time that its `then` is called.
+      return db.insert(effects).values({ job: 1, what: 'returned' });
+    });
+    const id = await enqueue();
+    await until(async () => (await stateOf(id)) === 'scheduled');
+  });
+  const left = async () =>
+    await database.client`
+      select from pg_stat_activity where state = 'active' and query like 'insert into "effects"%'`;
+  await until(async () => (await left()).length === 0);
+  expect(await database.db.select().from(effects)).toEqual([{ job: 1, what: 'returned' }]);
+});
+
 describe('a recorded step', () => {
   test('is not run again by a later attempt, and gives back what it returned', async () => {
     const calls: string[] = [];

@@ -230,7 +230,9 @@ export class Attempt {
 
   #call(handler: JobHandler, context: Context): unknown {
     this.checkOpen();
-    this.#returned = handler.run(context);
+    const returned = handler.run(context);
+    // A query of Drizzle is sent each time that its `then` is called.
+    this.#returned = isPromise(returned) ? Promise.resolve(returned) : returned;
     return this.#returned;
   }
 
