@@ -21,11 +21,13 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
   return async (channel, events, signal) => {
     if (signal.aborted) return;
     const over = aborted(signal);
+    // A driver that cannot be told to close its connection goes on after this has rejected.
+    let isLeft = false;
     const onNotify = (payload: string) => {
-      if (!signal.aborted) events.notify(payload);
+      if (!signal.aborted && !isLeft) events.notify(payload);
     };
     const onListen = () => {
-      if (!signal.aborted) events.ready(shared);
+      if (!signal.aborted && !isLeft) events.ready(shared);
     };
     const listening = listen(channel, onNotify, onListen);
     // The client of the connection is there before it is open.
@@ -42,6 +44,7 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
       await Promise.race([listening, over]);
       await Promise.race([membership?.lost ?? over, over]);
     } finally {
+      isLeft = true;
       if (membership !== undefined) await membership.leave();
       else listening.then((subscription) => subscription.unlisten()).catch(() => undefined);
     }
