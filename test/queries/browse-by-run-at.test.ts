@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { browseByRunAt, findReadEnd } from '../../src/core/queries/operate/browse-by-run-at.ts';
 import { findBands } from '../../src/core/queries/operate/find-bands.ts';
 import { FIRST_PLACE, isBefore, type JobPlace } from '../../src/core/sql/job-place.ts';
+import type { LiveState } from '../../src/core/sql/job-record.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { clearTables, tables } from './support/jobs.ts';
 
@@ -14,7 +15,7 @@ const LIMIT = 6;
  * 40 groups and 3 plain queues, each of 2 priorities, whose jobs are due one after the other in no order of ids. Those
  * of ten groups are all scheduled, and of every queue some; of the others a quarter runs.
  */
-beforeAll(async () => {
+async function addBands(): Promise<void> {
   await clearTables(database.client);
   await database.client`
     insert into queue_jobs (queue, kind, payload, max_attempts, priority, group_key, run_at, worker_id)
@@ -22,11 +23,10 @@ beforeAll(async () => {
       now() - (n * 7919 % 601) * interval '1 s' + case when n % 40 >= 30 then interval '1 h' else '0' end,
       case when n % 40 < 30 and n % 7 < 2 then 1 end
     from generate_series(1, 800) as n`;
-});
+}
 
-async function pages(state: 'due' | 'running' | 'scheduled', kind: string | undefined, bound: number) {
+async function pages(state: LiveState, kind: string | undefined, bound: number) {
   const bands = await findBands(database.db, tables, { queues: undefined, group: undefined, limit: MANY });
-  expect(bands.length).toBeGreaterThan(LIMIT);
   const search = { kind, payload: [], own: [] };
   const ids: number[] = [];
   let stops = 0;
@@ -49,14 +49,17 @@ async function pages(state: 'due' | 'running' | 'scheduled', kind: string | unde
     expect(end).toEqual(matters ? everywhere : undefined);
     const seen = found.filter(({ place }) => end === undefined || !isBefore(end, place));
     ids.push(...seen.map(({ job }) => job.id));
+    expect(new Set(ids).size, 'a job is on two pages').toBe(ids.length);
     if (end !== undefined) stops++;
     const next: JobPlace | undefined = end ?? (found.length === LIMIT ? last : undefined);
-    if (next === undefined) return { ids, stops };
+    if (next === undefined) return { ids, stops, bands: bands.length };
     after = next;
   }
 }
 
 describe('pages of jobs in the order in which they are due', () => {
+  beforeAll(addBands);
+
   test.each([
     ['all due jobs, each band to its end', 'due', undefined, MANY, false],
     ['all due jobs, a few of each band at a time', 'due', undefined, 3, false],
@@ -73,8 +76,45 @@ describe('pages of jobs in the order in which they are due', () => {
         and case when worker_id is not null then 'running' when run_at > now() then 'scheduled' else 'due' end = ${state}
       order by run_at, id`;
     expect(kind === 'none' || expected.length > LIMIT).toBe(true);
-    const { ids, stops } = await pages(state, kind, bound);
+    const { ids, stops, bands } = await pages(state, kind, bound);
+    expect(bands).toBeGreaterThan(LIMIT);
     expect(ids).toEqual(expected.map(({ id }) => Number(id)));
     expect(stops > 0).toBe(searchesOn);
+  });
+});
+
+describe('pages of jobs that are due at times of which a float has not every microsecond', () => {
+  const FAR = [
+    '-infinity',
+    '4714-11-24 00:00:00+00 BC',
+    '0044-03-15 12:00:00.000001+00 BC',
+    '1969-12-31 23:59:59.999999+00',
+    '2255-06-05 23:47:34.740993+00',
+    '9999-12-31 23:59:59.999999+00',
+    '20267-01-01 00:00:00.123457+00',
+    '294246-12-31 23:59:59.999999+00',
+    'infinity',
+  ];
+  beforeAll(async () => {
+    await clearTables(database.client);
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts, run_at)
+      select 'far', 'k', '{}', 20, t from generate_series(1, 20) as n, unnest(${FAR}::text[]::timestamptz[]) as t`;
+  });
+
+  test.each([
+    ['due', MANY],
+    ['due', 3],
+    ['scheduled', MANY],
+    ['scheduled', 3],
+    ['waiting', 3],
+  ] as const)('%s, %d at a time: each once', async (state, bound) => {
+    const expected = await database.client<{ id: string }[]>`
+      select id from queue_jobs
+      where case when run_at <= now() then 'due' when run_at < 'infinity' then 'scheduled' else 'waiting' end = ${state}
+      order by run_at, id`;
+    expect(expected.length).toBeGreaterThanOrEqual(20);
+    const { ids } = await pages(state, undefined, bound);
+    expect(ids).toEqual(expected.map(({ id }) => Number(id)));
   });
 });

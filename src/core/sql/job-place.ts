@@ -2,13 +2,26 @@ import { type SQL, sql } from 'drizzle-orm';
 
 /** Where a reader of live jobs stands in the order of `run_at`: behind the job that has this time and id. */
 export interface JobPlace {
-  /** Microseconds since 1970, or `Infinity`: two jobs of one millisecond have their order. */
-  readonly runUs: number;
+  readonly runUs: RunUs;
   readonly id: number;
 }
 
-/** The `run_at` of a job `j`, as a {@link JobPlace} has it. */
-export const runUs: SQL = sql.raw('(extract(epoch from j.run_at) * 1000000)::float8');
+/**
+ * Microseconds since 1970, since two jobs of one millisecond have their order; or `Infinity`, for which there
+ * is no bigint. A float has not every microsecond from the year 2255 on: pages would repeat or skip jobs.
+ */
+export type RunUs = bigint | number;
+
+/** The `run_at` of a row, for {@link runUsOf}. */
+export function runUs(alias: string): SQL {
+  return sql.raw(`trunc(extract(epoch from ${alias}.run_at) * 1000000)::text`);
+}
+
+/** Reads a column of {@link runUs}. */
+export function runUsOf(value: unknown): RunUs {
+  const text = String(value);
+  return text.endsWith('Infinity') ? Number(text) : BigInt(text);
+}
 
 /** That a job `j` stands behind a place. The first condition bounds the scan of an index. */
 export function isBehind(place: JobPlace): SQL {
@@ -22,8 +35,14 @@ export function isUpTo(place: JobPlace): SQL {
   return sql`j.run_at <= ${time} and (j.run_at, j.id) <= (${time}, ${place.id}::int8)`;
 }
 
+const HOUR_US = 3_600_000_000n;
+
+/** PostgreSQL makes times of floats, which have each full hour, and each microsecond of an hour. */
 function timeOf({ runUs }: JobPlace): SQL {
-  return sql`to_timestamp(${String(runUs)}::text::float8 / 1000000)`;
+  const [seconds, us] =
+    typeof runUs === 'number' ? [runUs, 0] : [(runUs / HOUR_US) * 3_600n, runUs % HOUR_US];
+  return sql`(to_timestamp(${String(seconds)}::text::float8)
+                + ${String(us)}::text::float8 * interval '1 microsecond')`;
 }
 
 /** Before every job. */

@@ -85,7 +85,7 @@ export function cursorOf(query: URLSearchParams): Cursor | undefined {
   const [, us, idText] = /^(-?\d{1,19}|never|always)-(\d{1,16})$/.exec(query.get('after') ?? '') ?? [];
   const id = numberOf(idText);
   if (id === undefined) return undefined;
-  return { after: { runUs: us === 'never' || us === 'always' ? INFINITE[us] : Number(us), id } };
+  return { after: { runUs: us === 'never' || us === 'always' ? INFINITE[us] : BigInt(us ?? 0), id } };
 }
 
 /**

@@ -26,13 +26,13 @@
       ) as n
     )
     (
-      select p.queue, null::text as group_key, p.priority, (extract(epoch from p.run_at) * 1000000)::float8 as run_us,
+      select p.queue, null::text as group_key, p.priority, trunc(extract(epoch from p.run_at) * 1000000)::text as run_us,
         p.run_at <= statement_timestamp() as is_due from plain as p
       where true limit $1
     )
     union all
     (
-      select g.queue, g.group_key, g.priority, (extract(epoch from g.run_at) * 1000000)::float8 as run_us,
+      select g.queue, g.group_key, g.priority, trunc(extract(epoch from g.run_at) * 1000000)::text as run_us,
         g.run_at <= statement_timestamp() as is_due from grouped as g limit $2
     )
 -- $1 = 10

@@ -355,7 +355,7 @@ export function allStatements(
       { queue: text, group: null, priority: 5 },
       { queue: text, group: text, priority: 5 },
     ],
-    after: { runUs: time.getTime() * 1_000, id },
+    after: { runUs: BigInt(time.getTime()) * 1_000n, id },
     bound: 100,
   } as const;
   const groupClaim = {

@@ -3,7 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { type JobLine, lineColumns, toJobLine } from '../../sql/job-line.ts';
-import { isBehind, isUpTo, type JobPlace, runUs } from '../../sql/job-place.ts';
+import { isBehind, isUpTo, type JobPlace, runUs, runUsOf } from '../../sql/job-place.ts';
 import type { LiveState } from '../../sql/job-record.ts';
 import { type JobsToBrowse, jobFits } from './browse-jobs.ts';
 import type { Band } from './find-bands.ts';
@@ -39,7 +39,7 @@ export async function browseByRunAt(
   const own = ownColumnsOf(tables.queueJobs);
   return rows.map((row) => ({
     job: toJobLine(row, own),
-    place: { runUs: Number(row.run_us), id: Number(row.id) },
+    place: { runUs: runUsOf(row.run_us), id: Number(row.id) },
   }));
 }
 
@@ -74,7 +74,7 @@ export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL 
       ) as b
       order by b.run_at, b.id limit ${limit}
     )
-    select ${lineColumns(tables, 'j', page.excerpt)}, ${runUs} as run_us from (
+    select ${lineColumns(tables, 'j', page.excerpt)}, ${runUs('j')} as run_us from (
       select * from (${ofBands(tables, page, [soonest(false), soonest(true)], {
         columns: sql.raw('j.*'),
         read: first(limit),
@@ -106,7 +106,7 @@ export async function findReadEnd(
   page: ReadToEnd,
 ): Promise<JobPlace | undefined> {
   const [row] = await queryRows(db, tables, findReadEndQuery(tables, page));
-  return row && { runUs: Number(row.run_us), id: Number(row.id) };
+  return row && { runUs: runUsOf(row.run_us), id: Number(row.id) };
 }
 
 /**
@@ -116,7 +116,7 @@ export async function findReadEnd(
 export function findReadEndQuery(tables: QueueTables, page: ReadToEnd): SQL {
   const last = (rows: SQL) => sql`${rows} offset ${page.bound - 1}`;
   return sql`
-    select j.id, ${runUs} as run_us from (${ofBands(tables, page, givenBands(page), {
+    select j.id, ${runUs('j')} as run_us from (${ofBands(tables, page, givenBands(page), {
       columns: sql.raw('j.run_at, j.id'),
       read: last,
     })}

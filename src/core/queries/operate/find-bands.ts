@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../../job/limits.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
+import { type RunUs, runUs, runUsOf } from '../../sql/job-place.ts';
 
 /** Live jobs that stand together in an index, in the order in which they are due. */
 export interface Band {
@@ -10,7 +11,7 @@ export interface Band {
   readonly group: string | null;
   readonly priority: number;
   /** Its first job: when it is due, and whether it is now; `undefined` where none was looked for. */
-  readonly first?: { readonly runUs: number; readonly isDue: boolean } | undefined;
+  readonly first?: { readonly runUs: RunUs; readonly isDue: boolean } | undefined;
 }
 
 export interface BandsToFind {
@@ -35,14 +36,14 @@ export async function findBands(db: Executor, tables: QueueTables, bands: BandsT
     queue: String(queue),
     group: group_key === null ? null : String(group_key),
     priority: Number(priority),
-    first: run_us === null ? undefined : { runUs: Number(run_us), isDue: is_due === true },
+    first: run_us === null ? undefined : { runUs: runUsOf(run_us), isDue: is_due === true },
   }));
 }
 
 /** When the first job of a band is due, and whether it is. */
 function first(alias: string): SQL {
-  return sql.raw(`(extract(epoch from ${alias}.run_at) * 1000000)::float8 as run_us,
-        ${alias}.run_at <= statement_timestamp() as is_due`);
+  return sql`${runUs(alias)} as run_us,
+        ${sql.raw(alias)}.run_at <= statement_timestamp() as is_due`;
 }
 
 /**
