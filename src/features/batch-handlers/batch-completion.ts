@@ -7,11 +7,11 @@ import { completeJobs } from '../../core/queries/settle/complete-job.ts';
 import type { FinishedJob } from '../../core/queries/settle/finish-jobs.ts';
 import type { Transaction } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
+import { whileLocked } from '../../core/time/while-locked.ts';
 import type { BatchMember } from '../../core/worker/run/batch-call.ts';
 import {
   checkIsTransaction,
   HAS_COMMITTED,
-  lockAgain,
   outsideTransaction,
   STILL_AT_WORK,
   STILL_OPEN,
@@ -114,7 +114,7 @@ export class BatchCompletion {
     );
   }
 
-  /** See `lockAgain`; of several rows the worst counts. */
+  /** As of a single job; of several rows the worst counts. */
   async #lockAgain(
     tx: Transaction,
     { environment, holder, job }: BatchMember,
@@ -122,13 +122,13 @@ export class BatchCompletion {
   ): Promise<void> {
     const jobs = members.map((member) => member.job);
     let gone = members;
-    const found = await lockAgain(async (): Promise<HeldJobLock> => {
+    const found = await whileLocked(async (): Promise<HeldJobLock> => {
       const { here, elsewhere } = await lockHeldJobs(tx, environment.tables, holder, jobs);
       gone = members.filter(({ job: { id } }) => !here.has(id) && !elsewhere.has(id));
-      return gone.length > 0 ? 'gone' : elsewhere.size > 0 ? 'locked elsewhere' : 'locked here';
+      return gone.length > 0 ? 'gone' : elsewhere.size > 0 ? 'locked' : 'ours';
     });
     if (found === 'gone') throw lostOf(gone, this.#ended);
-    if (found === 'locked elsewhere') throw new LeaseLostError(job.kind, job.id, STILL_OPEN);
+    if (found === 'locked') throw new LeaseLostError(job.kind, job.id, STILL_OPEN);
   }
 }
 

@@ -2,11 +2,11 @@ import { checkDefinition, type JobDefinition, type OutputInput } from '../../cor
 import { outputToStore } from '../../core/job/validate.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
+import { whileLocked } from '../../core/time/while-locked.ts';
 import { findWaitingJob } from './queries/find-waiting-job.ts';
 import { finishWaitingJob } from './queries/finish-waiting-job.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { checkTarget, targetOf } from './target-of.ts';
-import { whileLocked } from './worker/while-locked.ts';
 
 /** The waiting job that is to end: its definition, and its id or its unique key. */
 export type JobToFinish<TJob extends JobDefinition = JobDefinition> =

@@ -5,6 +5,7 @@ import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import { groupsIn } from '../../core/sql/statement-context.ts';
+import { whileLocked } from '../../core/time/while-locked.ts';
 import { MAX_MADE_NAME_BYTES } from './job/step-names.ts';
 import { findJobWithStep } from './queries/find-job-with-step.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
@@ -12,7 +13,6 @@ import { lockLiveJob } from './queries/lock-live-job.ts';
 import { lockMailboxes } from './queries/lock-mailboxes.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
-import { whileLocked } from './worker/while-locked.ts';
 
 /**
  * What became of the job. `redriven`: it is due, and does the step again. The others change nothing.

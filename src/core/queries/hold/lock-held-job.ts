@@ -4,14 +4,14 @@ import { queryRows, type Runner } from '../../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
 
 /** Locked for the asking transaction, locked by another, or no longer held under this fence. */
-export type HeldJobLock = 'locked here' | 'locked elsewhere' | 'gone';
+export type HeldJobLock = 'ours' | 'locked' | 'gone';
 
 /**
  * Locks the row of one held job until the end of the caller's transaction, and says where it is when that
  * cannot be done.
  *
  * **Under concurrency.** Never waits: a row that another transaction has locked, or has deleted and not
- * committed yet, is `locked elsewhere`. One that the caller's own transaction has deleted is gone.
+ * committed yet, is `locked`. One that the caller's own transaction has deleted is gone.
  */
 export async function lockHeldJob(
   db: Runner,
@@ -20,8 +20,8 @@ export async function lockHeldJob(
   job: HeldJob,
 ): Promise<HeldJobLock> {
   const [row] = await queryRows(db, tables, lockHeldJobQuery(tables, holder, job));
-  if (row?.locked === true) return 'locked here';
-  return row?.there === true ? 'locked elsewhere' : 'gone';
+  if (row?.locked === true) return 'ours';
+  return row?.there === true ? 'locked' : 'gone';
 }
 
 export function lockHeldJobQuery({ queueJobs }: QueueTables, holder: Holder, job: HeldJob): SQL {

@@ -18,6 +18,7 @@ import type { LiveState } from '../../sql/job-record.ts';
 import type { LiveFilter } from '../../sql/live-filter.ts';
 import { ownWanted } from '../../sql/own-values.ts';
 import { REQUESTED } from '../../sql/wake-channel.ts';
+import { whileLocked } from '../../time/while-locked.ts';
 import { type Batching, checkBatching, DEFAULT_BATCH_SIZE } from '../enqueue/batching.ts';
 import { checkCreated, checkLiveState, payloadText } from './filter-values.ts';
 import { checkManyFilter } from './many-filter.ts';
@@ -87,10 +88,6 @@ const OPTIONS = namesOf<CancelManyOptions>({
   signal: true,
 });
 
-/** As for a single cancel: claims and settlements lock rows for some milliseconds. */
-const FIRST_WAIT_MS = 10;
-const MAX_TRIES = 6;
-
 /**
  * Ends live jobs queue by queue, in slices by id. Jobs that were enqueued after it began are not meant, so it
  * ends however fast others enqueue.
@@ -118,18 +115,25 @@ export async function cancelMany(
     if (jobs > 0) options.onProgress?.({ ...sums });
   };
   let until: number | undefined;
-  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
+  let found = await find();
+  await whileLocked(async () => {
+    if (sums.locked === 0) return 'done';
+    await faultPoint('cancel: found');
+    sums.locked = 0;
+    for (const each of found) await cancelIn(each);
+    found = await find();
+    return sums.locked === 0 ? 'done' : 'locked';
+  });
+  return sums;
+
+  async function find(): Promise<readonly JobsOfQueue[]> {
     options.signal?.throwIfAborted();
     const left = limit === undefined ? undefined : limit - sums.cancelled - sums.requested;
     const found =
       left === 0 ? [] : await findCancellable(db, tables, { filter: which, force, until, limit: left });
     until ??= Math.max(...found.map((each) => each.until));
     sums.locked = found.reduce((sum, { jobs }) => sum + jobs, 0);
-    if (sums.locked === 0 || tries > MAX_TRIES) return sums;
-    if (tries > 1) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    await faultPoint('cancel: found');
-    sums.locked = 0;
-    for (const each of found) await cancelIn(each);
+    return found;
   }
 
   async function cancelIn({ queue, jobs, until }: JobsOfQueue): Promise<void> {

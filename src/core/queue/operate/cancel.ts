@@ -8,6 +8,7 @@ import { cancelJob } from '../../queries/settle/cancel-job.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { checkExecutor, type Executor } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
+import { whileLocked } from '../../time/while-locked.ts';
 
 /** The options of {@link Queue.cancel}. */
 export interface CancelOptions {
@@ -30,10 +31,6 @@ export type CancelResult =
   | { readonly cancelled: 'requested' }
   | { readonly cancelled: false; readonly reason: 'locked' | 'finished' | 'not-found' };
 
-/** A claim or a settlement locks rows for some milliseconds; these waits double, up to 0.3 seconds in all. */
-const FIRST_WAIT_MS = 10;
-const MAX_TRIES = 6;
-
 /**
  * Ends an unheld job, or any job with `force`; requests the end of a held job.
  *
@@ -52,7 +49,7 @@ export async function cancel(
   const { reason = 'cancelled', force = false } = checkOptions('cancel: options', options, OPTIONS);
   checkBoolean('cancel: force', force);
   let wasThere = false;
-  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
+  const result = await whileLocked(async (): Promise<CancelResult | 'locked'> => {
     const found = await findJob(db, tables, id);
     // A job that was there and is gone has completed with `keepResult: false`.
     if (found === undefined) return { cancelled: false, reason: wasThere ? 'finished' : 'not-found' };
@@ -71,7 +68,7 @@ export async function cancel(
     if (!force && (await requestCancel(db, tables, { id, queue, reason: message, channel })))
       return { cancelled: 'requested' };
     // Another transaction is changing the row, or changed it between the two statements.
-    if (tries === MAX_TRIES) return { cancelled: false, reason: 'locked' };
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
-  }
+    return 'locked';
+  });
+  return result === 'locked' ? { cancelled: false, reason: 'locked' } : result;
 }

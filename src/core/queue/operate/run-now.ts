@@ -7,6 +7,7 @@ import { checkExecutor, type Executor } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { JobRecord } from '../../sql/job-record.ts';
 import { CLAIM_REFUSED } from '../../sql/refused-claim.ts';
+import { whileLocked } from '../../time/while-locked.ts';
 import type { WakeUps } from '../enqueue/wake-ups.ts';
 
 /**
@@ -25,10 +26,6 @@ export interface RunNowManyResult {
   readonly locked: number;
 }
 
-/** A claim locks rows for some milliseconds; these waits double, up to 0.3 seconds in all. */
-const FIRST_WAIT_MS = 10;
-const MAX_TRIES = 6;
-
 /**
  * Makes a scheduled job, or one that waits for its next attempt, due now, and notifies the queue's workers as
  * `wakeUps` allows.
@@ -44,21 +41,19 @@ export async function runNow(
   checkExecutor('runNow', db);
   checkId('runNow', id);
   let wasThere = false;
-  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
+  const reason = await whileLocked(async () => {
     const found = await findJob(db, tables, id);
     // A job that was there and is gone has completed with `keepResult: false`.
-    if (found === undefined) return { due: false, reason: wasThere ? 'finished' : 'not-found' };
-    if ('finishedAt' in found) return { due: false, reason: 'finished' };
+    if (found === undefined) return wasThere ? 'finished' : 'not-found';
+    if ('finishedAt' in found) return 'finished';
     const { state } = found;
-    if (state === 'running' || (state === 'waiting' && !wasRefused(found)))
-      return { due: false, reason: state };
+    if (state === 'running' || (state === 'waiting' && !wasRefused(found))) return state;
     wasThere = true;
     await faultPoint('runNow: found');
-    if (await runIn(found.queue)) return { due: true };
-    // Another transaction is changing the row, or changed it between the two statements.
-    if (tries === MAX_TRIES) return { due: false, reason: 'locked' };
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
-  }
+    // Otherwise another transaction is changing the row, or changed it between the two statements.
+    return (await runIn(found.queue)) ? 'due' : 'locked';
+  });
+  return reason === 'due' ? { due: true } : { due: false, reason };
 
   async function runIn(queue: string): Promise<boolean> {
     if (wakeUps === undefined) return await runJobNow(db, tables, { id, queue });
@@ -91,10 +86,10 @@ export async function runNowMany(
   const done = new Set<number>();
   checkExecutor('runNowMany', db);
   const left = new Set(checkIds('runNowMany', ids));
-  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
-    const found = left.size === 0 ? [] : await findRunnable(db, tables, [...left]);
-    if (found.length === 0 || tries > MAX_TRIES) return { due: done.size, locked: found.length };
-    if (tries > 1) await new Promise((resolve) => setTimeout(resolve, waitMs));
+  const find = async () => (left.size === 0 ? [] : await findRunnable(db, tables, [...left]));
+  let found = await find();
+  await whileLocked(async () => {
+    if (found.length === 0) return 'done';
     await faultPoint('runNow: found');
     for (const queue of new Set(found.map((job) => job.queue))) {
       const ofQueue = found.filter((job) => job.queue === queue).map(({ id }) => id);
@@ -103,7 +98,10 @@ export async function runNowMany(
         left.delete(id);
       }
     }
-  }
+    found = await find();
+    return found.length === 0 ? 'done' : 'locked';
+  });
+  return { due: done.size, locked: found.length };
 
   async function runIn(queue: string, ids: readonly number[]): Promise<readonly number[]> {
     if (wakeUps === undefined) return await runJobsNow(db, tables, { ids, queue });

@@ -2,12 +2,13 @@ import { LeaseLostError, QueueError } from '../../../errors.ts';
 import { type AttemptFacts, transitionFor } from '../../job/transition.ts';
 import { outputToStore } from '../../job/validate.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
-import { type HeldJobLock, lockHeldJob } from '../../queries/hold/lock-held-job.ts';
+import { lockHeldJob } from '../../queries/hold/lock-held-job.ts';
 import { completeJobs } from '../../queries/settle/complete-job.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Executor, Transaction } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { Holder } from '../../sql/fence.ts';
+import { whileLocked } from '../../time/while-locked.ts';
 import type { Handler } from './handler.ts';
 
 /** What `complete(tx)` needs of an attempt. */
@@ -30,10 +31,6 @@ const AGAIN = 'complete has already been called';
 export const STILL_AT_WORK = `${AGAIN}, and is still running`;
 export const STILL_OPEN = `${AGAIN}, in another transaction that is still open`;
 export const HAS_COMMITTED = `${AGAIN}, in this transaction or in one that has committed`;
-
-/** How often, and how far apart, a row that another transaction has locked is tried: for 0.3 s. */
-const MAX_TRIES = 6;
-const FIRST_WAIT_MS = 10;
 
 /** The `complete(tx)` of one attempt: it can be called again when its transaction has rolled back. */
 export class Completion {
@@ -80,11 +77,16 @@ export class Completion {
     throw completion === 'outside' ? outsideTransaction(job) : this.#lost();
   }
 
+  /**
+   * Only the database knows whether an earlier call's transaction has rolled back. While it is open the row
+   * is locked, and waiting could last for ever: this very handler may have it open around this one. A server
+   * may need a moment to end the transaction of a connection that was lost.
+   */
   async #lockAgain(tx: Transaction): Promise<void> {
     const { job, environment, holder } = this.attempt;
-    const found = await lockAgain(() => lockHeldJob(tx, environment.tables, holder, job));
+    const found = await whileLocked(() => lockHeldJob(tx, environment.tables, holder, job));
     if (found === 'gone') throw this.#lost();
-    if (found === 'locked elsewhere') throw new LeaseLostError(job.kind, job.id, STILL_OPEN);
+    if (found === 'locked') throw new LeaseLostError(job.kind, job.id, STILL_OPEN);
   }
 
   #lost(): LeaseLostError {
@@ -104,17 +106,4 @@ export function outsideTransaction({ kind, id }: ClaimedJob): QueueError {
     `Job ${id} ('${kind}') was not completed: complete(tx) did not run inside a transaction, ` +
       'or the transaction has ended or lost its connection',
   );
-}
-
-/**
- * Only the database knows whether an earlier call's transaction has rolled back. While it is open the row
- * is locked, and waiting could last for ever: this very handler may have it open around this one.
- */
-export async function lockAgain(lock: () => Promise<HeldJobLock>): Promise<HeldJobLock> {
-  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
-    const found = await lock();
-    if (found !== 'locked elsewhere' || tries === MAX_TRIES) return found;
-    // A server may need a moment to end the transaction of a connection that was lost.
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
-  }
 }
