@@ -1,10 +1,12 @@
+import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { drizzle as onPostgresJs } from 'drizzle-orm/postgres-js';
 import pg from 'pg';
 import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
-import { listenOf } from '../../src/core/drivers/detect.ts';
+import { listenApartOf, listenOf } from '../../src/core/drivers/detect.ts';
 import { listenByPostgresJs } from '../../src/core/drivers/listen-postgres-js.ts';
+import { openBeside } from '../../src/core/worker/statements/own-connection.ts';
 import { TcpProxy } from '../faults/tcp-proxy.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -83,3 +85,55 @@ test('a driver that answers LISTEN after it was given up, and cannot be closed, 
   await expect.poll(() => heard).toEqual(['a job']);
   expect(reported).toEqual([]);
 }, 60_000);
+
+test('postgres.js: a connection beside the pool is not the one that listens, which may be silent', async () => {
+  const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+  const client = postgres(proxy.url(database.url), { fetch_types: false });
+  const db = onPostgresJs({ client });
+  const over = new AbortController();
+  onTestFinished(async () => {
+    over.abort();
+    await proxy.close();
+    await client.end({ timeout: 0 });
+  });
+  const [heard, ready]: [string[], unknown[]] = [[], []];
+  const listen = (channel: string) =>
+    listenOf(db)?.(
+      channel,
+      { ready: () => ready.push(channel), notify: (payload) => heard.push(payload) },
+      over.signal,
+    );
+  const listening = listen('a_channel');
+  await client.listen('own', (payload) => heard.push(payload));
+  await expect.poll(() => ready).toEqual(['a_channel']);
+  const opening = openBeside(listenApartOf(db) ?? expect.fail());
+  const { runner, signal } = await opening.opened;
+  const spares = async () =>
+    await database.client<{ pid: number }[]>`
+      select pid from pg_stat_activity where datname = current_database() and query like 'select pg_backend_pid() as spare%'`;
+  await runner.execute(sql`select pg_backend_pid() as spare`);
+  const [{ pid } = { pid: 0 }] = await spares();
+  expect(pid).toBeGreaterThan(0);
+  // It hears nothing for the others, and its end is not theirs.
+  await client.notify('own', 'once');
+  await expect.poll(() => heard).toEqual(['once']);
+  opening.close();
+  await expect.poll(spares).toEqual([]);
+  expect(signal.aborted).toBe(true);
+  await client.notify('own', 'still');
+  await expect.poll(() => heard).toEqual(['once', 'still']);
+  await database.client`select pg_notify('a_channel', 'too')`;
+  await expect.poll(() => heard).toEqual(['once', 'still', 'too']);
+  // Also where that one is silent, which it need not know yet.
+  proxy.forget('to the client', 'all');
+  const next = openBeside(listenApartOf(db) ?? expect.fail());
+  const own = await next.opened;
+  await own.runner.execute(sql`select pg_backend_pid() as spare`);
+  const [{ pid: nextPid } = { pid: 0 }] = await spares();
+  // One that breaks is lost for its user alone.
+  await database.client`select pg_terminate_backend(${nextPid})`;
+  await expect.poll(() => own.signal.aborted).toBe(true);
+  expect(ready).toEqual(['a_channel']);
+  over.abort();
+  await listening;
+}, 20_000);

@@ -2,7 +2,7 @@ import type { Database, Executor } from '../sql/executor.ts';
 import type { Listen } from './listen.ts';
 import { listenByNodePostgres } from './listen-node-postgres.ts';
 import { listenByPGlite, type PGliteClient } from './listen-pglite.ts';
-import { listenByPostgresJs, type PostgresJsClient } from './listen-postgres-js.ts';
+import { listenApartByPostgresJs, listenByPostgresJs, type PostgresJsClient } from './listen-postgres-js.ts';
 
 /**
  * How the driver under a Drizzle database listens, or `undefined` when it cannot (HTTP, proxies). Detected
@@ -20,6 +20,14 @@ export function listenOf(db: Executor): Listen | undefined {
   // Only PGlite's client is an object with a `listen`.
   if ('listen' in client) return listenByPGlite(client as PGliteClient);
   return listenByNodePostgres(client);
+}
+
+/** The same on a connection that no other listener shares, for a channel that no other listens to. */
+export function listenApartOf(db: Executor): Listen | undefined {
+  const client: unknown = Reflect.get(Object(db), '$client');
+  return typeof client === 'function' && 'listen' in client
+    ? listenApartByPostgresJs(client as unknown as PostgresJsClient)
+    : listenOf(db);
 }
 
 /** Whether all share one connection, as with PGlite: no worker can die there without the database. */

@@ -50,3 +50,34 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
     }
   };
 }
+
+/**
+ * The same on another connection than the one for all listeners, which may have fallen silent. The driver has
+ * no way to ask for it: it opens one for the first who listens. Where its internals are not as expected, this
+ * listens as the others do.
+ */
+export function listenApartByPostgresJs({ listen }: PostgresJsClient): Listen {
+  return async (channel, events, signal) =>
+    await listenByPostgresJs({ listen: listen.sql === undefined ? listen : asFirst(listen) })(
+      channel,
+      events,
+      signal,
+    );
+}
+
+/** A `listen` that is called once, as if no other had been before. */
+function asFirst(listen: ListenFunction): ListenFunction {
+  const first: ListenFunction = (...given) => {
+    const { sql, channels } = listen;
+    Object.assign(listen, { sql: undefined, channels: undefined });
+    try {
+      return listen(...given);
+    } finally {
+      Object.assign(first, { sql: listen.sql, channels: listen.channels });
+      // It would have the others listen again.
+      if (first.sql !== undefined) first.sql.options.onclose = () => undefined;
+      Object.assign(listen, { sql, channels });
+    }
+  };
+  return first;
+}

@@ -1,5 +1,5 @@
 import { QueueError } from '../../errors.ts';
-import { hasOneConnection, listenOf } from '../drivers/detect.ts';
+import { hasOneConnection, listenApartOf } from '../drivers/detect.ts';
 import { aborted } from '../drivers/listen.ts';
 import { checkPool } from '../drivers/single-connection.ts';
 import { checkDatabase } from '../queries/presence/check-database.ts';
@@ -8,7 +8,6 @@ import { removeWorker } from '../queries/presence/remove-worker.ts';
 import { allowManyListeners, keepContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { checkExecutor, type Database } from '../sql/executor.ts';
-import { wakeChannel } from '../sql/wake-channel.ts';
 import { resultWithin } from '../time/resolves-within.ts';
 import { Background } from './base/background.ts';
 import { WorkerEmitter, type WorkerEvents } from './base/events.ts';
@@ -89,10 +88,10 @@ export class Worker {
       this.#markStopped = resolve;
     });
     const { log } = this.#settings;
-    const listen = hasOneConnection(db) ? undefined : listenOf(db);
+    const listen = hasOneConnection(db) ? undefined : listenApartOf(db);
     this.#statements = new Statements({
       db,
-      open: listen && (() => openBeside(listen, wakeChannel(this.#tables))),
+      open: listen && (() => openBeside(listen)),
       onRefused: (error) =>
         this.#events.emit('error', {
           error,

@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Database } from 'drizzle-queue';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { listenOf } from '../../../src/core/drivers/detect.ts';
+import { listenApartOf } from '../../../src/core/drivers/detect.ts';
 import { lateAnswerTo, NoAnswerError } from '../../../src/core/worker/statements/no-answer-error.ts';
 import { openBeside } from '../../../src/core/worker/statements/own-connection.ts';
 import { Statements, type WorkerRunner } from '../../../src/core/worker/statements/statements.ts';
@@ -34,10 +34,10 @@ async function pooled(max = 3) {
 
 /** @param spare how a connection beside the pool is made */
 function statementsOn(db: Database, spare?: Database) {
-  const listen = spare && listenOf(spare);
+  const listen = spare && listenApartOf(spare);
   const statements = new Statements({
     db,
-    open: listen && (() => openBeside(listen, 'spare_connection')),
+    open: listen && (() => openBeside(listen)),
     onRefused: () => undefined,
     onPoolEnded: () => undefined,
   });

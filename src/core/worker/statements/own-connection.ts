@@ -63,12 +63,11 @@ export interface OpeningConnection {
   close(): void;
 }
 
-/**
- * Opens a connection beside the pool, as one that listens is opened: the only way that all drivers have.
- *
- * @param channel what it listens to; what is heard on it is of no interest
- */
-export function openBeside(listen: Listen, channel: string): OpeningConnection {
+/** Nothing is notified on it. */
+const CHANNEL = 'queue_spare';
+
+/** Opens a connection beside the pool, as one that listens is opened: the only way that all drivers have. */
+export function openBeside(listen: Listen): OpeningConnection {
   const over = new AbortController();
   const opened = new Promise<Connection>((resolve, reject) => {
     const fail = (error: unknown) => {
@@ -76,7 +75,7 @@ export function openBeside(listen: Listen, channel: string): OpeningConnection {
       over.abort(error);
     };
     listen(
-      channel,
+      CHANNEL,
       {
         ready(connection) {
           if (connection === undefined) {
