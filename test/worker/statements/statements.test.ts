@@ -1,11 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import type { Database } from 'drizzle-queue';
 import pg from 'pg';
+import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
-import { listenApartOf } from '../../../src/core/drivers/detect.ts';
+import { listenApartOf, listenOf } from '../../../src/core/drivers/detect.ts';
+import type { ListeningConnection } from '../../../src/core/drivers/listen.ts';
 import { lateAnswerTo, NoAnswerError } from '../../../src/core/worker/statements/no-answer-error.ts';
-import { openBeside } from '../../../src/core/worker/statements/own-connection.ts';
+import { OwnConnection, openBeside } from '../../../src/core/worker/statements/own-connection.ts';
 import { Statements, type WorkerRunner } from '../../../src/core/worker/statements/statements.ts';
 import { TcpProxy } from '../../faults/tcp-proxy.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -223,4 +226,38 @@ test('what was lost and is not asked again is unanswered until another statement
   expect(statements.unansweredMs.settlements).toBeGreaterThanOrEqual(300);
   await other.execute(PID);
   expect(statements.unansweredMs.settlements).toBeUndefined();
+});
+
+test('postgres.js: where the connection that listens is as silent as the pool, another is opened', async () => {
+  const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+  const client = postgres(proxy.url(database.url), { max: 1, fetch_types: false });
+  onTestFinished(async () => {
+    await proxy.close();
+    await client.end({ timeout: 0 });
+  });
+  const db = drizzlePostgresJs({ client });
+  const statements = statementsOn(db, db);
+  const over = new AbortController();
+  onTestFinished(() => over.abort());
+  const listening = new Promise<ListeningConnection | undefined>((ready) => {
+    void listenOf(db)?.('wake_s', { ready, notify: () => undefined }, over.signal).catch(() => undefined);
+  });
+  const shared = (await listening) ?? expect.fail();
+  const abandon = (reason: unknown) => {
+    shared.destroy(reason);
+    over.abort();
+  };
+  const own = new OwnConnection({ runner: shared.runner, signal: over.signal, abandon });
+  statements.offer(own);
+  await db.execute(PID);
+  proxy.forget('to the client', 'all');
+  expect(await failure(statements.of('claims', LEAST).execute(PID))).toBeInstanceOf(NoAnswerError);
+  const order: string[] = [];
+  const onListening = failure(statements.of('heartbeat').execute(PID)).then(() => order.push('lost'));
+  // Before that one is known to be lost.
+  await until(() => own.unansweredMs >= 1_000);
+  expect(await statements.of('sweeps', { leastMs: 3_500 }).execute(PID)).toHaveLength(1);
+  order.push('answered');
+  await onListening;
+  expect(order).toEqual(['answered', 'lost']);
 });
