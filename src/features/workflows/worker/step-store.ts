@@ -10,6 +10,7 @@ import type { RowLocks } from '../../../core/sql/row-locks.ts';
 import { transact } from '../../../core/sql/transact.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
 import type { Retries } from '../../../core/time/retries.ts';
+import { whileLocked } from '../../../core/time/while-locked.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
@@ -42,7 +43,6 @@ import { LockedElsewhere } from './locked-elsewhere.ts';
 import { untilOver, untilTold } from './retry-until.ts';
 import type { StepFinder } from './step-finder.ts';
 import type { StepRecorder } from './step-recorder.ts';
-import { whileLocked } from './while-locked.ts';
 
 const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
 const FIRST_RETRY_MS = 50;

@@ -1,1 +1,0 @@
-export { whileLocked } from '../../../core/time/while-locked.ts';
