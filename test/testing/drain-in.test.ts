@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import {
   createQueue,
   defineJob,
@@ -284,6 +286,73 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       expect(later.ran).toHaveLength(1);
     });
   });
+
+  test(
+    'fires no tick after the time that it is to end at, however long the handlers take',
+    inTx(async (tx) => {
+      const secondly = defineSchedule('secondly', { job: work, payload: 'tick', every: 1_000 });
+      await queue.schedules.set(tx, secondly);
+      await queue.enqueue(tx, parent, 'of the fourth second', { delayMs: 4_000 });
+      const beginMs = Date.now();
+      // Longer than what is left until the end, by any clock.
+      const slow = handle(parent, () => sleep(1_500));
+      const { ran } = await drainIn(tx, {
+        ...{ queue, handlers: [slow, handle(work, () => {})] },
+        until: { seconds: 5 },
+      });
+      const ticks = ran.flatMap(({ job }) => (job.kind === 'work' ? [String(job.metadata.tick)] : []));
+      expect(ticks).toHaveLength(5);
+      for (const tick of ticks) expect(Date.parse(tick)).toBeLessThan(beginMs + 6_000);
+    }),
+  );
+
+  test(
+    'lets as much time pass as it is to, whatever its handlers take of it',
+    inTx(async (tx) => {
+      await queue.enqueue(tx, work, 'first', { delayMs: HOUR_MS });
+      await queue.enqueue(tx, work, 'after the end', { delayMs: 2 * HOUR_MS + 1_000 });
+      const { done, handlers } = noting(() => sleep(1_500));
+      await drainIn(tx, { queue, handlers, until: { hours: 2 } });
+      expect(done).toEqual(['first']);
+    }),
+  );
+
+  test(
+    'moves what has ended back by as much as has passed since its end',
+    inTx(async (tx) => {
+      const { handlers } = noting();
+      const hours = [1, 2, 3, 4, 5];
+      for (const hour of hours) await queue.enqueue(tx, work, `in ${hour} h`, { delayMs: hour * HOUR_MS });
+      await queue.pause(tx, 'stopped');
+      await drainIn(tx, { queue, handlers, until: { hours: 6 } });
+      const { jobs } = await queue.list(tx, { state: 'completed' });
+      const ago = (date: Date | null | undefined) => Math.round((Date.now() - Number(date)) / HOUR_MS);
+      const ofEnds = jobs.map((job) => [job.payload, ago('finishedAt' in job ? job.finishedAt : null)]);
+      expect(new Map(ofEnds as [string, number][])).toEqual(
+        new Map(hours.map((hour) => [`in ${hour} h`, 6 - hour])),
+      );
+      for (const { createdAt } of jobs) expect(ago(createdAt)).toBe(6);
+      expect((await queue.paused(tx)).map(({ pausedAt }) => ago(pausedAt))).toEqual([6]);
+    }),
+  );
+
+  test(
+    'writes what has ended once more for all of its steps, however many they are',
+    inTx(async (tx) => {
+      const hourly = defineSchedule('hourly', { job: work, payload: 'tick', every: HOUR_MS });
+      await queue.schedules.set(tx, hourly);
+      const { done, handlers } = noting();
+      const updated = async () => {
+        const rows: { updated: number }[] = await tx.execute(sql`
+          select pg_stat_get_xact_tuples_updated('queue_results'::regclass)::int as updated`);
+        return (Array.isArray(rows) ? rows : Object(rows).rows)[0].updated;
+      };
+      const before = await updated();
+      await drainIn(tx, { queue, handlers, until: { hours: 20, minutes: 30 } });
+      expect(done).toHaveLength(20);
+      expect((await updated()) - before).toBe(20);
+    }),
+  );
 
   test(
     'gives a batch handler one job at a time',

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Executor, Queue, Schedules } from '../../index.ts';
 import {
   type DueSchedule,
+  epochMs,
   findDueSchedules,
   fireSchedules,
   queryScheduleRows,
@@ -16,7 +17,6 @@ import { writtenHere } from './written-here.ts';
  * jobs.
  */
 export class Calendar {
-  #passedMs = 0;
   #next: DueSchedule | undefined;
   /** The database's time at the last look, as it writes times. */
   #lookedAt = 'infinity';
@@ -26,6 +26,8 @@ export class Calendar {
     private readonly queue: Queue,
     private readonly kinds: readonly string[],
     private readonly written: boolean,
+    /** Of ticks after that it knows nothing. */
+    private readonly untilMs: number,
     /** Those that are not to fire. */
     private readonly except: string[],
   ) {}
@@ -33,7 +35,11 @@ export class Calendar {
   static async of(
     db: Executor,
     queue: Queue,
-    { kinds, written }: { readonly kinds: readonly string[]; readonly written: boolean },
+    {
+      kinds,
+      written,
+      untilMs,
+    }: { readonly kinds: readonly string[]; readonly written: boolean; readonly untilMs: number },
   ): Promise<Calendar> {
     const tables = schedulesOf(queue)?.tables;
     const others =
@@ -45,31 +51,36 @@ export class Calendar {
             sql`select s.name from ${tables.queueSchedules} as s where not (${writtenHere('s')})`,
           );
     const names = others.map(({ name }) => String(name));
-    return new Calendar(db, queue, kinds, written, names);
+    return new Calendar(db, queue, kinds, written, untilMs, names);
   }
 
-  /** How long until the next tick; `Infinity` where there is none in that time. */
-  async nextInMs(horizonMs: number): Promise<number> {
+  /**
+   * When the next tick comes, in milliseconds since 1970; `Infinity` where there is none in time.
+   *
+   * @param passedMs how far the jobs have moved back
+   */
+  async nextMs(passedMs: number): Promise<number> {
     const schedules = schedulesOf(this.queue);
     if (schedules === undefined) return Number.POSITIVE_INFINITY;
-    await this.#takeIn(schedules.tables);
+    const nowMs = await this.#takeIn(schedules.tables, passedMs);
     const [next] = await findDueSchedules(this.db, schedules.tables, {
       declared: [],
       kinds: this.kinds,
       except: this.except,
-      horizonMs: this.#passedMs + horizonMs,
+      horizonMs: this.untilMs - nowMs,
       limit: 1,
     });
     this.#next = next;
-    return next === undefined ? Number.POSITIVE_INFINITY : Math.max(next.dueInMs - this.#passedMs, 0);
+    const nextMs = next?.nextAtMs ?? Number.POSITIVE_INFINITY;
+    return nextMs > this.untilMs ? Number.POSITIVE_INFINITY : nextMs;
   }
 
   /**
    * What a handler has set since the last look begins at the time of the calendar, not at the database's. It
    * is known by its next tick, which is the moment of the set until it has been looked at.
    */
-  async #takeIn(tables: Schedules['tables']): Promise<void> {
-    const passed = sql`${this.#passedMs}::float8 * interval '1 millisecond'`;
+  async #takeIn(tables: Schedules['tables'], passedMs: number): Promise<number> {
+    const passed = sql`${passedMs}::float8 * interval '1 millisecond'`;
     const [row] = await queryScheduleRows(
       this.db,
       tables,
@@ -82,30 +93,27 @@ export class Calendar {
           where s.next_at >= ${this.#lookedAt}::text::timestamptz and s.next_at <= s.passed_at
             and s.next_at <= statement_timestamp() and ${writtenHere('s')}
         )
-        select statement_timestamp()::text as now`,
+        select statement_timestamp()::text as now, ${epochMs('statement_timestamp()')} as now_ms`,
     );
     this.#lookedAt = String(row?.now);
+    return Number(row?.now_ms);
   }
 
-  pass(ms: number): void {
-    this.#passedMs += ms;
-  }
-
-  /** Fires what {@link nextInMs} has found, at its time. */
-  async fire(): Promise<void> {
+  /** Fires what {@link nextMs} has found: at its time, or at a later one. */
+  async fire(atMs: number): Promise<void> {
     const next = this.#next;
     const schedules = schedulesOf(this.queue);
     if (next === undefined || schedules === undefined) return;
-    const nowMs = Math.max(next.nowMs + this.#passedMs, Math.ceil(next.nowMs + next.dueInMs));
+    const nowMs = Math.max(Math.floor(atMs), next.nextAtMs ?? atMs);
     const fired = await fireSchedules(this.db, schedules.tables, [toFiring({ ...next, nowMs })], undefined);
     // Another transaction has it.
     if (fired.length === 0) this.except.push(next.name);
   }
 
-  async close(): Promise<void> {
-    if (this.#passedMs === 0) return;
-    const { written } = this;
-    await shiftTimes(this.db, this.queue, { ms: this.#passedMs, written, only: 'calendar' });
+  async close(passedMs: number): Promise<void> {
+    // Ticks of `every` are whole seconds: moved by less, the one that has just fired would come again.
+    const ms = passedMs - (passedMs % 1_000);
+    if (ms > 0) await shiftTimes(this.db, this.queue, { ms, written: this.written, only: 'calendar' });
   }
 }
 

@@ -25,8 +25,9 @@ import { Calendar } from './calendar.ts';
 import { findNextJob } from './find-next-job.ts';
 import { findUnserved, type Unserved } from './find-unserved.ts';
 import { runJob } from './run-job.ts';
+import { type Passage, shiftEnded } from './shift-ended.ts';
 import { shiftTimes } from './shift-times.ts';
-import { millisecondsUntil, type TimeSpan } from './time-span.ts';
+import { type TimeSpan, timeOf } from './time-span.ts';
 import { checkTransaction } from './written-here.ts';
 
 /** The options of {@link drainIn}. */
@@ -112,7 +113,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
 ): Promise<DrainInResult> {
   const given = checkRunOptions('drainIn', options, OPTIONS);
   checkTransaction('drainIn', tx, 'on a database of its own, use drain');
-  const { queue, queues, until, max = 1_000, failFast = true, all = false } = options;
+  const { queue, queues, until = {}, max = 1_000, failFast = true, all = false } = options;
   const { leave = [] } = options;
   checkInteger('drainIn: max', max, 1, 1_000_000);
   checkBoolean('drainIn: failFast', failFast);
@@ -124,8 +125,8 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const kinds = [...handlers.keys()];
   const serial = serialQueues(queue);
   const written = !all;
-  let restMs = until === undefined ? 0 : await millisecondsUntil('drainIn: until', tx, queue.tables, until);
-  const calendar = await Calendar.of(tx, queue, { kinds, written });
+  const { nowMs: startMs, untilMs } = await timeOf('drainIn: until', tx, queue.tables, until);
+  const calendar = await Calendar.of(tx, queue, { kinds, written, untilMs });
   // `createQueue` has put it there, or nothing.
   const workflows = queue.workflows as ContextFeature | undefined;
   const ran: RanJob[] = [];
@@ -134,23 +135,32 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const onDecided = (transition: Transition) => {
     if (transition.type === 'finish' && transition.state === 'discarded') discarded++;
   };
+  const passages: Passage[] = [];
+  let passedMs = 0;
+  // The time of what has just come about, by a clock that handlers do not move on.
+  let reachedMs = startMs;
+  const pass = async (ms: number) => {
+    passages.push({ at: await shiftTimes(tx, queue, { ms, written, only: 'live' }), ms });
+    passedMs += ms;
+  };
   for (;;) {
-    const [next, tickInMs] = [
-      await findNextJob(tx, queue.tables, { kinds, queues, serial, except, written }),
-      await calendar.nextInMs(restMs),
-    ];
-    const nextInMs = Math.ceil(Math.min(next?.dueInMs ?? Number.POSITIVE_INFINITY, tickInMs));
-    if (nextInMs > restMs) {
+    const { nowMs, next } = await findNextJob(tx, queue.tables, { kinds, queues, serial, except, written });
+    const tickMs = await calendar.nextMs(passedMs);
+    const clockMs = nowMs + passedMs;
+    const jobMs = next === undefined ? Number.POSITIVE_INFINITY : clockMs + next.dueInMs;
+    const nextMs = Math.min(tickMs, jobMs);
+    // A due job runs also where the drain itself takes longer than that.
+    if (nextMs > Math.max(untilMs, clockMs)) {
       if (await workflows?.moveOnIn(tx)) continue;
+      if (untilMs > clockMs) await pass(untilMs - clockMs);
       break;
     }
-    if (nextInMs > 0) {
-      await shiftTimes(tx, queue, { ms: nextInMs, written, only: 'jobs' });
-      calendar.pass(nextInMs);
-      restMs -= nextInMs;
+    if (nextMs > clockMs) {
+      await pass(Math.ceil(nextMs - clockMs));
+      reachedMs = nextMs;
     }
-    if (next === undefined || tickInMs <= next.dueInMs) {
-      await calendar.fire();
+    if (next === undefined || tickMs <= jobMs) {
+      await calendar.fire(reachedMs);
       continue;
     }
     if (ran.length >= max) throw tooMany(max, next);
@@ -160,11 +170,8 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     else ran.push(job);
     if (failFast && job?.outcome === 'failed') throw job.error;
   }
-  if (restMs > 0) {
-    await shiftTimes(tx, queue, { ms: restMs, written, only: 'jobs' });
-    calendar.pass(restMs);
-  }
-  await calendar.close();
+  await calendar.close(passedMs);
+  await shiftEnded(tx, queue, passages, written);
   const [unserved] = await findUnserved(tx, queue.tables, { kinds: [...kinds, ...leave], queues, written });
   if (unserved !== undefined) throw noHandler(unserved);
   return toResult(ran, discarded);

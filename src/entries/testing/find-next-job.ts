@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor } from '../../index.ts';
-import { groupsInAny, isFree, queryRows, servedKind } from '../../internal.ts';
+import { epochMs, groupsInAny, isFree, queryRows, servedKind } from '../../internal.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which job is asked for. */
@@ -28,7 +28,7 @@ export interface NextJob {
 /**
  * The next unheld job: a due job by priority, or else the one that is due first. Jobs of a group wait for the
  * jobs that hold it up, and in order for a job of a kind that is not asked for. Rates and slots do not count
- * here. Jobs of a paused queue wait forever.
+ * here. Jobs of a paused queue wait forever. With it comes the database's time, in milliseconds since 1970.
  *
  * **Under concurrency.** A plain read: the claim decides.
  */
@@ -36,15 +36,17 @@ export async function findNextJob(
   db: Executor,
   tables: QueueTables,
   question: NextJobQuestion,
-): Promise<NextJob | undefined> {
+): Promise<{ readonly nowMs: number; readonly next: NextJob | undefined }> {
   const [row] = await queryRows(db, tables, findNextJobQuery(tables, question));
-  if (row === undefined) return undefined;
-  return {
+  const nowMs = Number(row?.now_ms);
+  if (row === undefined || row.id === null) return { nowMs, next: undefined };
+  const next = {
     id: Number(row.id),
     queue: String(row.queue),
     group: row.group_key === null ? undefined : String(row.group_key),
     dueInMs: Number(row.due_in_ms),
   };
+  return { nowMs, next };
 }
 
 export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion): SQL {
@@ -70,8 +72,9 @@ export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion)
       ))`;
   return sql`
     select n.id, n.queue, n.group_key,
-      greatest(date_part('epoch', n.ready_at - statement_timestamp()) * 1000, 0)::float8 as due_in_ms
-    from (
+      greatest(date_part('epoch', n.ready_at - statement_timestamp()) * 1000, 0)::float8 as due_in_ms,
+      ${epochMs('statement_timestamp()')} as now_ms
+    from (select 1) as one left join (select * from (
       select j.id, j.queue, j.group_key, j.priority, j.run_at, ${readyAt} as ready_at
       from ${queueJobs} as j
       where ${isFree(tables)} and j.run_at < 'infinity' and ${servedKind(kinds)}${
@@ -83,7 +86,7 @@ export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion)
     ) as n
     where n.ready_at < 'infinity'
     order by greatest(n.ready_at, statement_timestamp()), n.priority, n.run_at, n.id
-    limit 1`;
+    limit 1) as n on true`;
 }
 
 function values(given: readonly (string | number)[]): SQL {

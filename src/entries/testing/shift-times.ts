@@ -10,20 +10,26 @@ export interface Shift {
   readonly ms: number;
   /** Whether only what this transaction has written. */
   readonly written: boolean;
-  /** `calendar`: schedules alone; `jobs`: all but these. @default undefined all of it */
-  readonly only?: 'jobs' | 'calendar' | undefined;
+  /**
+   * `live`: what the way of a live job depends on. `calendar`: schedules alone. @default undefined all of it
+   */
+  readonly only?: 'live' | 'calendar' | undefined;
 }
 
 /**
  * Moves the times in a queue's tables back, so that the database's clock is later for them. The caller must
  * find a schedule's next tick again, since a cron expression does not move. Rates are as if nothing had
- * started.
+ * started. Returns when it did so, as Postgres writes times.
+ *
+ * `live` leaves alone what has ended or run out, and what only claims of workers read: see `shiftEnded`. A
+ * drain moves the rest at each of its steps, and a transaction cannot remove the dead rows that it makes.
  *
  * **Under concurrency.** Waits for other transactions that write the same rows. No other transaction can
  * write rows that only this transaction has written.
  */
-export async function shiftTimes(db: Executor, queue: Queue, shift: Shift): Promise<void> {
-  await queryRows(db, queue.tables, shiftTimesQuery(queue, shift));
+export async function shiftTimes(db: Executor, queue: Queue, shift: Shift): Promise<string> {
+  const [row] = await queryRows(db, queue.tables, shiftTimesQuery(queue, shift));
+  return String(row?.at);
 }
 
 export function shiftTimesQuery(queue: Queue, { ms, written, only }: Shift): SQL {
@@ -33,35 +39,52 @@ export function shiftTimesQuery(queue: Queue, { ms, written, only }: Shift): SQL
   const limits = queue.limits as Limits | undefined;
   const workflows = queue.workflows as Workflows | undefined;
   const span = sql`${ms}::float8 * interval '1 millisecond'`;
-  const where = written ? writtenHere('t') : sql`true`;
-  const shifted = (table: PgTable, keys: readonly string[], also: readonly SQL[] = []) => {
+  const isLive = only === 'live';
+  const shifted = (
+    table: PgTable,
+    keys: readonly string[],
+    { also = [], live }: { readonly also?: readonly SQL[]; readonly live?: SQL } = {},
+  ) => {
     const columns = getTableColumns(table);
     const times = keys.map((key) => {
       const name = sql.identifier(columns[key]?.name ?? key);
       return sql`${name} = t.${name} - ${span}`;
     });
+    const which = [...(isLive && live ? [live] : []), ...(written ? [writtenHere('t')] : [])];
+    const where = which.length === 0 ? sql`true` : sql.join(which, sql` and `);
     return sql`update ${table} as t set ${sql.join([...times, ...also], sql`, `)} where ${where}`;
   };
-  const noRates = sql`rate_used = '{}'`;
-  const jobs = () => [
+  const toCome = (column: string) => ({ live: sql`t.${sql.identifier(column)} > statement_timestamp()` });
+  const live = () => [
     shifted(queueJobs, ['runAt', 'createdAt', 'claimedAt']),
-    shifted(queueResults, ['runAt', 'createdAt', 'claimedAt', 'finishedAt']),
-    shifted(queuePauses, ['pausedAt']),
-    ...(queue.keys === undefined ? [] : [shifted(queue.keys, ['until'])]),
+    ...(queue.keys === undefined ? [] : [shifted(queue.keys, ['until'], toCome('until'))]),
     ...(workflows === undefined
       ? []
       : [
-          shifted(workflows.tables.queueSteps, ['until', 'startedAt', 'endedAt']),
-          shifted(workflows.tables.queueMailboxes, ['updatedAt']),
-          shifted(workflows.tables.queueBatches, ['createdAt', 'recountedAt', 'endedAt']),
+          shifted(workflows.tables.queueSteps, ['until', 'startedAt', 'endedAt'], {
+            live: sql`exists (select from ${queueJobs} as j where j.id = t.job_id and j.queue = t.queue)`,
+          }),
+          shifted(workflows.tables.queueBatches, ['createdAt', 'recountedAt', 'endedAt'], {
+            live: sql`t.ended_at is null`,
+          }),
         ]),
     ...(limits === undefined
       ? []
       : [
-          shifted(limits.tables.queueHolds, ['until']),
-          shifted(limits.tables.queueNotes, ['dueAt']),
-          shifted(limits.tables.queueGroups, ['readyAt', 'boundedSince'], [noRates]),
-          shifted(limits.tables.queueUsage, [], [noRates]),
+          shifted(limits.tables.queueHolds, ['until'], toCome('until')),
+          shifted(limits.tables.queueNotes, ['dueAt'], toCome('due_at')),
+        ]),
+  ];
+  const noRates = [sql`rate_used = '{}'`];
+  const others = () => [
+    shifted(queueResults, ['runAt', 'createdAt', 'claimedAt', 'finishedAt']),
+    shifted(queuePauses, ['pausedAt']),
+    ...(workflows === undefined ? [] : [shifted(workflows.tables.queueMailboxes, ['updatedAt'])]),
+    ...(limits === undefined
+      ? []
+      : [
+          shifted(limits.tables.queueGroups, ['readyAt', 'boundedSince'], { also: noRates }),
+          shifted(limits.tables.queueUsage, [], { also: noRates }),
         ]),
   ];
   const times = ['passedAt', 'lastAt', 'startsAt', 'endsAt', 'pausedAt', 'createdAt'];
@@ -69,12 +92,16 @@ export function shiftTimesQuery(queue: Queue, { ms, written, only }: Shift): SQL
     schedules === undefined
       ? []
       : [
-          shifted(schedules.tables.queueSchedules, times, [
-            sql`next_at = case when t.next_at is not null then t.passed_at - ${span} end`,
-            sql`revision = t.revision + 1`,
-          ]),
+          shifted(schedules.tables.queueSchedules, times, {
+            also: [
+              sql`next_at = case when t.next_at is not null then t.passed_at - ${span} end`,
+              sql`revision = t.revision + 1`,
+            ],
+          }),
         ];
-  const updates = [...(only === 'calendar' ? [] : jobs()), ...(only === 'jobs' ? [] : calendar())];
+  const all = () => [...live(), ...others(), ...calendar()];
+  const updates = only === undefined ? all() : isLive ? live() : calendar();
   const ctes = updates.map((update, at) => sql`${sql.raw(`shifted_${at}`)} as (${update})`);
-  return ctes.length === 0 ? sql`select 1` : sql`with ${sql.join(ctes, sql`, `)} select 1`;
+  const before = ctes.length === 0 ? sql`` : sql`with ${sql.join(ctes, sql`, `)} `;
+  return sql`${before}select statement_timestamp()::text as at`;
 }

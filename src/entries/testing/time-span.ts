@@ -34,16 +34,18 @@ export function checkSpanMs(what: string, span: TimeSpan): number {
   return checkDurationMs(what, spanMs(what, span), 1, MAX_DELAY_MS);
 }
 
-/** How long until a time, by the database's clock, or as long as a span; 0 for a time that has passed. */
-export async function millisecondsUntil(
+/** A time by the database's clock, or as long from now as a span; now for a time that has passed. */
+export async function timeOf(
   what: string,
   db: Executor,
   tables: QueueTables,
   until: Date | TimeSpan,
-): Promise<number> {
-  if (!(until instanceof Date)) return spanMs(what, until);
-  checkDate(what, until);
+): Promise<{ readonly nowMs: number; readonly untilMs: number }> {
+  if (until instanceof Date) checkDate(what, until);
+  const aheadMs = until instanceof Date ? undefined : spanMs(what, until);
   const [row] = await queryRows(db, tables, sql`select ${epochMs('statement_timestamp()')} as now_ms`);
+  const nowMs = Number(row?.now_ms);
   // Postgres has no times as long before now as a date may be after it.
-  return checkDurationMs(what, Math.max(until.getTime() - Number(row?.now_ms), 0));
+  const restMs = checkDurationMs(what, aheadMs ?? Math.max(Number(until) - nowMs, 0));
+  return { nowMs, untilMs: nowMs + restMs };
 }
