@@ -288,6 +288,28 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
   });
 
   test(
+    'gives a job that a handler enqueues by runNow the time of the drain as its tick',
+    inTx(async (tx) => {
+      const yearly = defineSchedule('yearly', { job: work, payload: 'tick', cron: '0 0 1 1 *' });
+      await queue.schedules.set(tx, yearly);
+      await queue.enqueue(tx, parent, 'runs it', { delayMs: 10 * HOUR_MS });
+      const given = new Date('2020-01-01');
+      const running = handle(parent, async ({ db }: HandlerContext<typeof parent, Tx>) => {
+        await queue.schedules.runNow(db, 'yearly');
+        await queue.schedules.runNow(db, 'yearly', { tick: given });
+      });
+      const beginMs = Date.now();
+      const handlers = [running, handle(work, () => {})];
+      const { ran } = await drainIn(tx, { queue, handlers, until: { hours: 11 } });
+      const ticks = ran.flatMap(({ job }) => (job.kind === 'work' ? [String(job.metadata.tick)] : []));
+      const ranMs = Date.parse(ticks[0] ?? '') - beginMs;
+      expect(ranMs).toBeGreaterThan(10 * HOUR_MS - 60_000);
+      expect(ranMs).toBeLessThan(10 * HOUR_MS + 60_000);
+      expect(ticks.slice(1)).toEqual([given.toISOString()]);
+    }),
+  );
+
+  test(
     'fires no tick after the time that it is to end at, however long the handlers take',
     inTx(async (tx) => {
       const secondly = defineSchedule('secondly', { job: work, payload: 'tick', every: 1_000 });

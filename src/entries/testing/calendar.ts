@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Executor, Queue, Schedules } from '../../index.ts';
 import {
   type DueSchedule,
@@ -20,6 +20,8 @@ export class Calendar {
   #next: DueSchedule | undefined;
   /** The database's time at the last look, as it writes times. */
   #lookedAt = 'infinity';
+  /** Whether it has fired since then, so that no handler has run. */
+  #hasFired = false;
 
   private constructor(
     private readonly db: Executor,
@@ -77,10 +79,25 @@ export class Calendar {
 
   /**
    * What a handler has set since the last look begins at the time of the calendar, not at the database's. It
-   * is known by its next tick, which is the moment of the set until it has been looked at.
+   * is known by its next tick, which is the moment of the set until it has been looked at. So does the tick
+   * of a job that a handler has enqueued by `runNow`.
    */
   async #takeIn(tables: Schedules['tables'], passedMs: number): Promise<number> {
     const passed = sql`${passedMs}::float8 * interval '1 millisecond'`;
+    const since = sql`${this.#lookedAt}::text::timestamptz`;
+    const tick = sql`j.metadata ->> 'tick'`;
+    const runNow =
+      passedMs === 0 || this.#hasFired
+        ? sql``
+        : sql`, run_now as (
+          update ${tables.queueJobs} as j
+          set metadata = j.metadata
+            || jsonb_build_object('tick', ${isoText(sql`(${tick})::timestamptz + ${passed}`)})
+          where j.metadata ? 'schedule' and length(${tick}) = 24 and (${tick}) collate "C"
+              between ${isoText(sql`${since} - interval '1 millisecond'`)}
+              and ${isoText(sql`statement_timestamp()`)}
+            and ${writtenHere('j')}
+        )`;
     const [row] = await queryScheduleRows(
       this.db,
       tables,
@@ -90,12 +107,13 @@ export class Calendar {
           set next_at = s.next_at + ${passed}, passed_at = greatest(s.passed_at, s.next_at + ${passed}),
             created_at = s.created_at
               + case when s.created_at = s.next_at then ${passed} else '0'::interval end
-          where s.next_at >= ${this.#lookedAt}::text::timestamptz and s.next_at <= s.passed_at
+          where s.next_at >= ${since} and s.next_at <= s.passed_at
             and s.next_at <= statement_timestamp() and ${writtenHere('s')}
-        )
+        )${runNow}
         select statement_timestamp()::text as now, ${epochMs('statement_timestamp()')} as now_ms`,
     );
     this.#lookedAt = String(row?.now);
+    this.#hasFired = false;
     return Number(row?.now_ms);
   }
 
@@ -106,6 +124,7 @@ export class Calendar {
     if (next === undefined || schedules === undefined) return;
     const nowMs = Math.max(Math.floor(atMs), next.nextAtMs ?? atMs);
     const fired = await fireSchedules(this.db, schedules.tables, [toFiring({ ...next, nowMs })], undefined);
+    this.#hasFired = true;
     // Another transaction has it.
     if (fired.length === 0) this.except.push(next.name);
   }
@@ -115,6 +134,11 @@ export class Calendar {
     const ms = passedMs - (passedMs % 1_000);
     if (ms > 0) await shiftTimes(this.db, this.queue, { ms, written: this.written, only: 'calendar' });
   }
+}
+
+/** A time as JavaScript writes it. */
+function isoText(time: SQL): SQL {
+  return sql`to_char((${time}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
 function schedulesOf(queue: Queue): Schedules | undefined {
