@@ -172,6 +172,49 @@ test.each([
   expect(fired.some((text) => text.startsWith('refused'))).toBe(false);
 });
 
+describe('schedules that the database refuses for want of a right', () => {
+  /** Until the returned function is called. */
+  async function refuseJobsOf(kind: string): Promise<() => Promise<void>> {
+    const { client } = database;
+    await client`create function refuse() returns trigger language plpgsql as $$
+      begin raise exception 'refused' using errcode = '42501'; end $$`;
+    await client.unsafe(`create trigger refuse before insert on queue_jobs for each row
+      when (new.kind = '${kind}') execute function refuse()`);
+    const end = async () => {
+      await client`drop trigger if exists refuse on queue_jobs`;
+      await client`drop function if exists refuse`;
+    };
+    onTestFinished(end);
+    return end;
+  }
+
+  test('hold up no other, and no declaration, also where nothing else is due', async () => {
+    await refuseJobsOf('other');
+    for (const name of ['b', 'c']) {
+      await queue.schedules.set(database.db, defineSchedule(name, { job: other, cron: '0 0 1 1 *' }));
+      await setBack(name, '2 years');
+    }
+    const { errors } = await ticking([secondly('a')], { jobs: [tick, other] });
+    await until(async () => errors.length >= 3 && (await jobsOf('a')).length >= 5);
+    expectEverySecond(await jobsOf('a'));
+    // One for both of them.
+    expect(errors[0]?.during).toBe('firing schedules');
+    const again = await ticking([defineSchedule('b', { job: tick, cron: '0 0 1 1 *' })]);
+    await nextEvent(again.worker, 'fired', ({ schedule }) => schedule === 'b');
+  }, 240_000);
+
+  test('keep their due tick for when the right is there, whatever a deploy declares', async () => {
+    const grant = await refuseJobsOf('tick');
+    await queue.schedules.set(database.db, yearly('a'));
+    await setBack('a', '2 years');
+    const { worker, errors } = await ticking([secondly('a')]);
+    await until(() => errors.length > 3);
+    const fired = nextEvent(worker, 'fired');
+    await grant();
+    expect((await fired)[0].ticks.map((at) => at.toISOString().slice(4))).toEqual(['-01-01T00:00:00.000Z']);
+  }, 240_000);
+});
+
 test('one that was set, of a kind without handlers, is taken over by the worker that declares it', async () => {
   await queue.schedules.set(database.db, defineSchedule('a', { job: tick, every: 60_000 }));
   const declared = defineSchedule('a', { job: other, cron: '* * * * * *' });

@@ -49,7 +49,7 @@ const TIDY_MS = 3_600_000;
 /** A declaration that no worker has repeated for this long is removed. */
 const FORGET_MS = 7 * 24 * 3_600_000;
 const MAX_RETRY_MS = 60_000;
-/** How often a tick must fail before a declaration may replace a schedule while it is due. */
+/** How often the database must refuse a tick before a declaration may replace a schedule while it is due. */
 const UNFIT_TIMES = 3;
 const NONE: ReadonlySet<string> = new Set();
 const NOTHING: Attempted = { fired: NONE, left: NONE };
@@ -60,6 +60,15 @@ interface Attempted {
   readonly left: ReadonlySet<string>;
 }
 
+/** A schedule that could not be fired. */
+interface Failed {
+  /** How often. */
+  readonly times: number;
+  /** How often for a reason that does not pass by itself, as a right or a column that a migration brings. */
+  readonly unfitTimes: number;
+  readonly againMs: number;
+}
+
 /**
  * Fires the schedules that its worker declares, or that were set for its kinds. None leads: the worker that
  * first moves a schedule on has fired the tick. Sleeps until the next known tick, by the database's clock.
@@ -67,8 +76,7 @@ interface Attempted {
 export class Firing implements BackgroundPart {
   readonly #options: FiringOptions;
   readonly #alarm = new Condition();
-  /** Schedules that could not be fired, with how often that was so and when to try again. */
-  readonly #failed = new Map<string, { readonly times: number; readonly againMs: number }>();
+  readonly #failed = new Map<string, Failed>();
   #declareMs = Number.NEGATIVE_INFINITY;
   #tidyMs = Number.NEGATIVE_INFINITY;
 
@@ -130,7 +138,9 @@ export class Firing implements BackgroundPart {
   /** Writes declarations in one statement, or by halves if that fails. Returns whether it wrote them all. */
   async #declare(schedules: readonly NewSchedule[], signal?: AbortSignal): Promise<boolean> {
     const { db, tables, workerId, events } = this.#options;
-    const unfit = [...this.#failed].flatMap(([name, { times }]) => (times < UNFIT_TIMES ? [] : [name]));
+    const unfit = [...this.#failed].flatMap(([name, { unfitTimes }]) =>
+      unfitTimes < UNFIT_TIMES ? [] : [name],
+    );
     try {
       const { all, written } = await declareSchedules(db, tables, { workerId, schedules, unfit });
       // What was written may be fit.
@@ -239,7 +249,6 @@ export class Firing implements BackgroundPart {
     }
   }
 
-  /** @throws when all are refused for want of a right, or of what a statement names */
   async #sendEach(firings: readonly FiringOf[]): Promise<ReadonlySet<string>> {
     const moved = new Set<string>();
     const refusals = new Map<string, unknown>();
@@ -251,10 +260,14 @@ export class Firing implements BackgroundPart {
         refusals.set(firing.name, error);
       }
     }
-    const areAllAboutAccess = refusals.size === firings.length && [...refusals.values()].every(isAboutAccess);
-    for (const [name, error] of refusals) {
-      if (areAllAboutAccess) throw error;
-      this.#fail(name, error);
+    const [first] = refusals.values();
+    if (refusals.size === firings.length && [...refusals.values()].every(isAboutAccess)) {
+      // The worker's role lacks a right, or the database a migration: one error says so, for all of them.
+      const share = jitter(1);
+      for (const [name, error] of refusals) this.#putOff(name, error, share);
+      this.#options.events.emit('error', { error: first, during: 'firing schedules' });
+    } else {
+      for (const [name, error] of refusals) this.#fail(name, error);
     }
     return moved;
   }
@@ -273,13 +286,19 @@ export class Firing implements BackgroundPart {
   }
 
   #fail(name: string, error: unknown): void {
+    this.#putOff(name, error, jitter(1));
     // An open transaction has yet to decide whether the job that it must not overlap is still live.
-    const undecided = isAboutLocks(error);
-    const times = undecided ? 0 : (this.#failed.get(name)?.times ?? 0) + 1;
-    const againMs = performance.now() + jitter(Math.min(500 * 2 ** times, MAX_RETRY_MS));
-    this.#failed.set(name, { times, againMs });
-    if (undecided) return;
+    if (isAboutLocks(error)) return;
     this.#options.events.emit('error', { error, during: `firing the schedule '${name}'` });
+  }
+
+  /** @param share what it waits of a retry's time: those with the same one are tried again together */
+  #putOff(name: string, error: unknown, share: number): void {
+    const { times: before = 0, unfitTimes = 0 } = this.#failed.get(name) ?? {};
+    const times = isAboutLocks(error) ? 0 : before + 1;
+    const againMs = performance.now() + share * Math.min(500 * 2 ** times, MAX_RETRY_MS);
+    const isPassing = isAboutLocks(error) || isAboutAccess(error);
+    this.#failed.set(name, { times, unfitTimes: isPassing ? unfitTimes : unfitTimes + 1, againMs });
   }
 
   /** How many milliseconds until a failed one is tried again that a look at `lookedMs` has left out. */
