@@ -217,6 +217,33 @@ describe('by a filter', () => {
     expect((await client`select from statements`).length).toBeLessThan(10);
   });
 
+  test.each([['--all'], ['--filter', 'state:scheduled']])(
+    'run-now %s leaves a job that the database refuses to change, and that alone',
+    async (...which) => {
+      const { client } = database;
+      const ids = await enqueue(5, 3_600_000);
+      const elsewhere = { queue: 'elsewhere', delayMs: 3_600_000 };
+      await queue.enqueueMany(
+        database.db,
+        greet,
+        Array.from({ length: 5 }, () => elsewhere),
+      );
+      await client.unsafe(`
+        create function refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;
+        create trigger refuse before update on queue_jobs for each row when (old.id = ${ids[2]})
+          execute function refuse()`);
+      onTestFinished(async () => {
+        await client.unsafe('drop function refuse cascade');
+      });
+      expect(await run('run-now', ...which, '--yes')).toEqual({
+        code: 0,
+        stdout: '9 due, 1 left\n',
+        stderr: `Job ${ids[2]} was left: not this one\n`,
+      });
+      expect((await states()).filter((state) => state === 'scheduled')).toHaveLength(1);
+    },
+  );
+
   test.skipIf(!hasTerminal)('Ctrl-C ends it between two batches, and what was done stays', async () => {
     // It tries this row again for some tenths of a second, in which it may be done or not.
     const ids = await enqueue(2_000);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isAboutAccess, isAboutTheServer } from '../../../internal.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
 import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
@@ -7,6 +8,9 @@ import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { addFilter, listFilter } from '../job-filter.ts';
+import type { Project } from '../project/open-project.ts';
+import { sentenceOf } from '../sentence-of.ts';
+import { complain } from '../terminal/complain.ts';
 import { stateOf } from './cancel.ts';
 
 const PAGE = 500;
@@ -52,10 +56,7 @@ async function runNow(context: Context<ManyFlags>): Answer {
       name: 'run-now',
       action: 'run-now',
       none: { due: 0, left: 0 },
-      act: async (ids) => {
-        const { due } = await queue.runNowMany(db, ids);
-        return { due, left: ids.length - due };
-      },
+      act: (ids) => makeDue(project, ids),
     });
   }
   const filter = listFilter(queue, flags);
@@ -70,13 +71,37 @@ async function runNow(context: Context<ManyFlags>): Answer {
         const most = Math.min(PAGE, limit - sums.due - sums.left);
         const page = await queue.list(db, { ...filter, state: 'scheduled', cursor, limit: most });
         const ids = page.jobs.map(({ id }) => id);
-        const { due } = await queue.runNowMany(db, ids);
+        const { due, left } = await makeDue(project, ids);
         sums.due += due;
-        sums.left += ids.length - due;
+        sums.left += left;
         onProgress({ ...sums });
         cursor = page.nextCursor;
         if (cursor === undefined || sums.due + sums.left >= limit) return sums;
       }
     },
   });
+}
+
+/**
+ * Makes jobs due. Where the database refuses one of them, it is left, and each half is tried by itself: those
+ * in the same queue are one statement.
+ */
+async function makeDue(
+  { db, queue }: Pick<Project, 'db' | 'queue'>,
+  ids: readonly number[],
+): Promise<{ readonly due: number; readonly left: number }> {
+  try {
+    const { due } = await queue.runNowMany(db, ids);
+    return { due, left: ids.length - due };
+  } catch (error) {
+    if (isAboutTheServer(error) || isAboutAccess(error)) throw error;
+    if (ids.length === 1) {
+      complain(`Job ${ids[0]} was left: ${sentenceOf(error)}`);
+      return { due: 0, left: 1 };
+    }
+    const half = Math.ceil(ids.length / 2);
+    const first = await makeDue({ db, queue }, ids.slice(0, half));
+    const second = await makeDue({ db, queue }, ids.slice(half));
+    return { due: first.due + second.due, left: first.left + second.left };
+  }
 }
