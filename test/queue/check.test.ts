@@ -373,9 +373,9 @@ describe('upkeep', () => {
       insert into queue_workers (name, queues, seen_at) values
         ('live', '[]', now() - interval '1 minute'), ('late', '[]', now() - interval '6 minutes'),
         ('dead', '[]', now() - interval '3 days')`);
-    expect(findings.map(({ code, severity, message }) => [code, severity, message.split(',')[0]])).toEqual([
-      ['worker-silent', 'warning', "The worker 'dead' was last seen 3 days ago"],
-      ['worker-silent', 'warning', "The worker 'late' was last seen 6 minutes ago"],
+    expect(findings.map(({ code, worker, message }) => [code, worker, message.split(',')[0]])).toEqual([
+      ['worker-silent', 'dead', "The worker 'dead' was last seen 3 days ago"],
+      ['worker-silent', 'late', "The worker 'late' was last seen 6 minutes ago"],
     ]);
   });
 

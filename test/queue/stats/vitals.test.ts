@@ -118,6 +118,7 @@ describe('vitals', () => {
       'workers-silent': {
         severity: 'warning',
         value: 1,
+        worker: 'w',
         message: "The registered worker 'w' has not been seen for 5 minutes",
       },
     });

@@ -245,6 +245,7 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
   return workers.map(({ name, silentMs }) => ({
     code: 'worker-silent',
     severity: 'warning',
+    worker: name,
     message:
       `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: ` +
       'the jobs that it held are waiting',

@@ -42,6 +42,8 @@ export interface Finding {
   readonly queue?: string;
   /** The kind of jobs in that queue, where it is about one. */
   readonly kind?: string;
+  /** The name of the worker that it is about, where it is about one. */
+  readonly worker?: string;
   /** What was found, with the names of tables, columns and indexes. */
   readonly message: string;
   /** What to do: a command, a line of code, or SQL. */

@@ -16,19 +16,13 @@ const SAID_BY: Readonly<Partial<Record<Finding['code'], Vital['code']>>> = {
 export function notInVitals(findings: readonly Finding[], vitals: readonly Vital[]): Finding[] {
   const telling = vitals.filter(({ severity }) => severity === 'warning' || severity === 'error');
   return findings.filter(
-    ({ code, queue, kind, message }) =>
+    ({ code, queue, kind, worker }) =>
       !telling.some(
         (vital) =>
           vital.code === SAID_BY[code] &&
           vital.queue === queue &&
           vital.kind === kind &&
-          (code !== 'worker-silent' || namesWorker(vital, message)),
+          vital.worker === worker,
       ),
   );
-}
-
-/** The vital counts the silent workers, and names the one that has been silent for the longest. */
-function namesWorker(vital: Vital, finding: string): boolean {
-  const [, worker] = /^The worker ('.*') was last seen /s.exec(finding) ?? [];
-  return worker !== undefined && vital.message.includes(`${worker} `);
 }

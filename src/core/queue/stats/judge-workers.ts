@@ -48,6 +48,7 @@ function judgeKilled({ kinds, results, hasAllQueues }: LiveFigures): Vital[] {
 function silentWorkers(silent: readonly SilentWorker[]) {
   const [first] = silent;
   return {
+    ...(first !== undefined && { worker: first.name }),
     value: silent.length,
     message:
       silent.length === 1

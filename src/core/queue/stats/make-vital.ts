@@ -14,6 +14,7 @@ export interface Judgement {
 export interface JudgedValue {
   readonly queue?: string;
   readonly kind?: string;
+  readonly worker?: string;
   readonly value: number;
   readonly message: string;
   readonly fix: string;
@@ -28,10 +29,10 @@ export function judge(by: Judgement, values: readonly JudgedValue[], okMessage: 
     const about = { queue: undefined, kind: undefined };
     return [{ code, severity: 'ok', ...about, value, unit, message: okMessage, fix: '' }];
   }
-  return bad.map(({ queue, kind, value, message, fix }) => ({
+  return bad.map(({ queue, kind, worker, value, message, fix }) => ({
     code,
     severity: value >= errorFrom ? 'error' : 'warning',
-    ...{ queue, kind, value, unit, message, fix },
+    ...{ queue, kind, ...(worker !== undefined && { worker }), value, unit, message, fix },
   }));
 }
 

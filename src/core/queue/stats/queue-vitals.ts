@@ -39,6 +39,8 @@ export interface Vital {
   /** The queue that it is about; `undefined` when it is about all, or about the database. */
   readonly queue: string | undefined;
   readonly kind: string | undefined;
+  /** The name of the worker that its message names. */
+  readonly worker?: string;
   /** `undefined` only when unknown. */
   readonly value: number | undefined;
   readonly unit: 'ms' | 'ratio' | 'count';
