@@ -1,11 +1,8 @@
 import type { Command } from 'commander';
+import { closedInTime } from './closed-in-time.ts';
 import type { ExitCode } from './exit-code.ts';
-import { pauseFor } from './interruption.ts';
 import { openProject, type Project } from './project/open-project.ts';
 import { Output } from './terminal/output.ts';
-
-const CLOSE_MS = 3_000;
-const NEVER: AbortSignal = new AbortController().signal;
 
 /** The options that every command has. */
 export interface CommonFlags {
@@ -70,7 +67,6 @@ export async function inProject<TFlags>(
   try {
     return await run({ ...called, project });
   } finally {
-    // What has been done is done, whatever becomes of the connection; a pool may wait for a statement.
-    await Promise.race([project.close().catch(() => undefined), pauseFor(CLOSE_MS, NEVER)]);
+    await closedInTime(() => project.close());
   }
 }

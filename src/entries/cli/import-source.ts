@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { BullmqQueue, from, ImportSource, JobTableColumns } from '../import/index.ts';
+import { closedInTime } from './closed-in-time.ts';
 import { Failure, misused } from './failure.ts';
-import { pauseFor } from './interruption.ts';
 import { importFrom } from './project/load-module.ts';
 
 /** What `import` may import from. */
@@ -57,8 +57,6 @@ export async function openSource(
 
 /** Longer than a script takes that lists or walks millions of jobs. */
 const COMMAND_MS = 60_000;
-const CLOSE_MS = 3_000;
-const NEVER: AbortSignal = new AbortController().signal;
 
 interface RedisQueue extends BullmqQueue {
   on(event: 'error', listener: () => void): unknown;
@@ -83,8 +81,7 @@ async function openRedis(sources: typeof from, name: string, url: string): Promi
   ]);
   // Without a listener BullMQ prints each error, with its stack. What fails because of one says so.
   queue.on('error', () => undefined);
-  const close = () => Promise.race([queue.close().catch(() => undefined), pauseFor(CLOSE_MS, NEVER)]);
-  return { source: sources.bullmq({ queue }), close };
+  return { source: sources.bullmq({ queue }), close: () => closedInTime(() => queue.close()) };
 }
 
 function tableOf(
