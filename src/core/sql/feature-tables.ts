@@ -1,5 +1,6 @@
 import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
+import { shown } from '../job/shown.ts';
 
 /** What a role may be allowed to do with a table. */
 export type Privilege = 'select' | 'insert' | 'update' | 'delete';
@@ -14,6 +15,14 @@ export interface FeatureTables {
   readonly privileges?: Readonly<Record<string, readonly Privilege[]>> | undefined;
   /** What a worker does with the queue's jobs for the sake of the feature, beyond what each worker does. */
   readonly ofJobs?: readonly Privilege[] | undefined;
+}
+
+/** @throws TypeError naming what is not a table of what the app has given `caller` as those of an entry */
+export function checkTables(caller: string, entry: string, given: Readonly<Record<string, unknown>>): void {
+  for (const [name, table] of Object.entries(given)) {
+    if (is(table, PgTable)) continue;
+    throw new TypeError(`${caller} takes the tables of '${entry}'; its ${name} is ${shown(table)}`);
+  }
 }
 
 /** The same tables one by one, with their names. */

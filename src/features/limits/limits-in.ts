@@ -1,9 +1,8 @@
-import { is } from 'drizzle-orm';
-import { PgTable } from 'drizzle-orm/pg-core';
 import { checkObject } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import { checkSameSet } from '../../core/schema/same-set.ts';
+import { checkTables } from '../../core/sql/feature-tables.ts';
+import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import { Limits } from './limits.ts';
 import { NOT_DECLARED } from './not-declared.ts';
 import { checkQueueLimits, type QueueLimits } from './settings/limit-settings.ts';
@@ -37,13 +36,7 @@ export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, Q
   checkObject('limitsIn: tables', tables);
   const { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes } = tables;
   const given = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
-  for (const [name, table] of Object.entries(given)) {
-    if (!is(table, PgTable)) {
-      throw new TypeError(
-        `limitsIn takes the tables of 'drizzle-queue/schema/control'; its ${name} is ${shown(table)}`,
-      );
-    }
-  }
+  checkTables('limitsIn', CONTROL_ENTRY, given);
   checkObject('limitsIn: limits', byQueue);
   const limits = new Map(
     Object.entries(byQueue).map(([queue, settings]) => [queue, checkQueueLimits(queue, settings)]),

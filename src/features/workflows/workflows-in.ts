@@ -1,12 +1,12 @@
-import { is } from 'drizzle-orm';
-import { PgTable } from 'drizzle-orm/pg-core';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkObject } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import { checkSameSet } from '../../core/schema/same-set.ts';
+import { checkTables } from '../../core/sql/feature-tables.ts';
 import type { StepObserver } from './job/step-observer.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
+import { WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
 import { type TokenSecret, Tokens } from './tokens/tokens.ts';
 import { Workflows } from './workflows.ts';
 
@@ -47,13 +47,7 @@ export function workflowsIn(tables: WorkflowTables, options: WorkflowOptions = {
   checkObject('workflowsIn: tables', tables);
   const { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
   const own = { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies };
-  for (const [name, table] of Object.entries(own)) {
-    if (!is(table, PgTable)) {
-      throw new TypeError(
-        `workflowsIn takes the tables of 'drizzle-queue/schema/workflows'; its ${name} is ${shown(table)}`,
-      );
-    }
-  }
+  checkTables('workflowsIn', WORKFLOWS_ENTRY, own);
   const { observe, secrets } = checkOptions('workflowsIn: options', options, OPTIONS);
   if (observe !== undefined && (typeof observe?.begin !== 'function' || typeof observe.resume !== 'function'))
     throw new TypeError(`workflowsIn: observe must have begin() and resume(), got ${shown(observe)}`);
