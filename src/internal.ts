@@ -51,6 +51,7 @@ export { unlessMissing } from './core/sql/unless-missing.ts';
 export { browseByRunAt, findReadEnd } from './core/queries/operate/browse-by-run-at.ts';
 export {
   browseJobs,
+  isFinalState,
   type JobSearch,
   type LiveSource,
   type ResultSource,

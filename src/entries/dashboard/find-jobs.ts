@@ -12,6 +12,8 @@ import {
   findSearchEnd,
   isBefore,
   isCitus,
+  isFinalState,
+  isLiveState,
   type JobLine,
   type JobPlace,
   type JobScope,
@@ -96,7 +98,7 @@ export function cursorOf(query: URLSearchParams): Cursor | undefined {
 export async function findJobs(db: Executor, tables: QueueTables, find: JobsToFind): Promise<JobsFound> {
   const bands = await bandsOf(db, tables, find);
   const { state } = find.search;
-  if (bands !== undefined && isLive(state)) return await findByRunAt(db, tables, find, { state, bands });
+  if (bands !== undefined && isLiveState(state)) return await findByRunAt(db, tables, find, { state, bands });
   return await findById(db, tables, find);
 }
 
@@ -107,7 +109,7 @@ async function bandsOf(
   { search, scope, cursor }: JobsToFind,
 ): Promise<readonly Band[] | undefined> {
   const { id, uniqueKey, state, queue, group } = search;
-  const byId = id !== undefined || uniqueKey !== undefined || !isLive(state);
+  const byId = id !== undefined || uniqueKey !== undefined || !isLiveState(state);
   if (byId || (cursor !== undefined && 'before' in cursor)) return undefined;
   // There it would take a statement for each shard.
   if (await isCitus(db, tables)) return undefined;
@@ -193,8 +195,8 @@ async function endOf(
   // A full page of one table was read as far as it goes.
   if (id !== undefined || (full !== undefined && state !== undefined)) return undefined;
   const of = {
-    live: sources.live === 'newest' && !isFinal(state),
-    ended: !isLive(state) && state !== 'retrying',
+    live: sources.live === 'newest' && !isFinalState(state),
+    ended: !isLiveState(state) && state !== 'retrying',
   };
   if (!(of.live || of.ended) || isEverything(search, scope)) return undefined;
   const sought = sources.results === 'sought' ? search : undefined;
@@ -221,7 +223,7 @@ async function sourcesOf(db: Executor, tables: QueueTables, search: JobSearch): 
   // It joins no table with itself but by the queue.
   if (await isCitus(db, tables)) return { live: 'newest', results: 'newest' };
   return {
-    live: isFinal(state) ? 'newest' : await liveSourceOf(db, tables, search),
+    live: isFinalState(state) ? 'newest' : await liveSourceOf(db, tables, search),
     results: isKeyed ? 'sought' : 'newest',
   };
 }
@@ -244,12 +246,4 @@ function isEverything({ payload, own, ...search }: JobSearch, scope: JobScope): 
   const isWhole = scope.queues === undefined && scope.own.length === 0;
   const words = Object.values(search).filter((value) => value !== undefined);
   return isWhole && words.length === 0 && payload.length === 0 && own.length === 0;
-}
-
-function isLive(state: JobSearch['state']): state is LiveState {
-  return state === 'waiting' || state === 'scheduled' || state === 'due' || state === 'running';
-}
-
-function isFinal(state: JobSearch['state']): boolean {
-  return state !== undefined && state !== 'retrying' && !isLive(state);
 }

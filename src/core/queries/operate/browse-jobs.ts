@@ -73,8 +73,8 @@ export async function browseJobs(db: Executor, tables: QueueTables, page: JobsTo
 export function browseJobsQuery(tables: QueueTables, page: JobsToBrowse): SQL {
   const { state } = page.search;
   const halves = [
-    ...(state === undefined || !isFinal(state) ? [liveHalf(tables, page)] : []),
-    ...(state === undefined || isFinal(state) ? [resultHalf(tables, page)] : []),
+    ...(isFinalState(state) ? [] : [liveHalf(tables, page)]),
+    ...(state === undefined || isFinalState(state) ? [resultHalf(tables, page)] : []),
   ];
   return sql`
     select * from (${sql.join(halves, sql` union all `)}
@@ -168,6 +168,6 @@ function contains(payload: SQL, some: readonly string[]): SQL {
   return sql`(${sql.join(each, sql` or `)})`;
 }
 
-function isFinal(state: JobState | 'retrying'): boolean {
+export function isFinalState(state: JobSearch['state']): boolean {
   return state === 'completed' || state === 'discarded' || state === 'cancelled';
 }
