@@ -474,6 +474,31 @@ describe('odd values', () => {
     expect((await post(dashboard, '/actions/cancel-many', many)).status).toBe(422);
   });
 
+  test('an error that no value of the viewer can have caused is not said to be theirs', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    await database.client.unsafe(`
+      alter table odd_results rename to odd_hidden;
+      create view odd_results as select * from odd_hidden where 1 / 0 = 1`);
+    try {
+      const dashboard = createDashboard({
+        db: another(database.db),
+        queue: ownQueue,
+        authorize: () => 'write',
+      });
+      for (const path of [
+        '/jobs',
+        '/jobs?q=kind%3Ak',
+        '/jobs/many?action=redrive&of=all&q=kind%3Ak',
+        '/jobs/1',
+      ])
+        expect((await get(dashboard, path)).status, path).toBe(500);
+      expect(textOf(await page(dashboard, '/jobs?q=tenantId%3A1.5'))).toContain('cannot compare a value');
+    } finally {
+      printed.mockRestore();
+      await database.client.unsafe('drop view odd_results; alter table odd_hidden rename to odd_results');
+    }
+  });
+
   test('an error of an action is not taken for one of its filter', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const id = await addJob(database.client);

@@ -7,13 +7,12 @@ import {
   type ManyAction,
   type ManyJobs,
   type ManySlice,
-  sqlStateOf,
 } from '../../internal.ts';
 import { cancelFound } from '../filter/cancel-found.ts';
 import { MAX_FILTER, pinned } from '../filter/filter.ts';
 import type { DashboardAction } from './access.ts';
 import { within } from './looks.ts';
-import { UnfitValueError } from './searches.ts';
+import { askWith } from './searches.ts';
 import { BATCH, doStretch, type Progress, type Stretch } from './stretch.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 import { filterOfVisit } from './visit-filter.ts';
@@ -80,10 +79,12 @@ export async function countChosen(visit: Visit, chosen: Chosen): Promise<Counted
   const name = JSON.stringify(['count', scopeName(visit), chosen.action, chosen.q, chosen.ids]);
   // Rounded up: what has ended in the same millisecond is among them.
   const now = async (tx: Executor) => (await databaseTime(tx, tables)).getTime() + 1;
-  const counted = await searches.at(viewer, name, LOOK_MS, async (tx) => {
-    const asOf = await now(tx);
-    return { ...(await countMany(tx, tables, chosen.jobs)), asOf };
-  });
+  const counted = await askWith(chosen.jobs, () =>
+    searches.at(viewer, name, LOOK_MS, async (tx) => {
+      const asOf = await now(tx);
+      return { ...(await countMany(tx, tables, chosen.jobs)), asOf };
+    }),
+  );
   if (counted !== undefined) return counted.value;
   return await within(db, tables, LOOK_MS, async (tx) => {
     const asOf = await now(tx);
@@ -116,15 +117,12 @@ export async function doWithChosen(
   });
 }
 
-/** @throws UnfitValueError where PostgreSQL cannot compare a value of the filter, as when it is counted */
+/** @throws UnfitValueError as when they are counted */
 async function find({ settings }: Visit, slice: ManySlice): Promise<number[] | undefined> {
   const { db, queue } = settings;
-  try {
-    return await within(db, queue.tables, FIND_MS, (tx) => findMany(tx, queue.tables, slice));
-  } catch (error) {
-    if (sqlStateOf(error)?.startsWith('22')) throw new UnfitValueError();
-    throw error;
-  }
+  return await askWith(slice, () =>
+    within(db, queue.tables, FIND_MS, (tx) => findMany(tx, queue.tables, slice)),
+  );
 }
 
 async function doWith(

@@ -1,6 +1,7 @@
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Database, Executor } from '../../index.ts';
-import { Rest, sqlStateOf } from '../../internal.ts';
+import { type JobSearch, Rest, sqlStateOf } from '../../internal.ts';
+import type { Cursor } from './find-jobs.ts';
 import { within } from './looks.ts';
 import { type Turns, turnsOf } from './turns.ts';
 
@@ -17,6 +18,29 @@ export const FEW_ROWS_MS = 20;
 
 /** A value of a filter cannot be compared with its column, as PostgreSQL says. */
 export class UnfitValueError extends Error {}
+
+/**
+ * What `ask` finds by a viewer's filter and cursor.
+ *
+ * @throws UnfitValueError where PostgreSQL refuses a value, and a value of theirs can be the one: it takes
+ * every id, and every text for a column of texts
+ */
+export async function askWith<T>(
+  { search, cursor }: { readonly search: JobSearch; readonly cursor?: Cursor | undefined },
+  ask: () => Promise<T>,
+): Promise<T> {
+  const { own, payload, createdAfter, createdBefore } = search;
+  const hasTime =
+    (createdAfter ?? createdBefore) !== undefined || (cursor !== undefined && 'after' in cursor);
+  const mayBeUnfit = own.length > 0 || payload.length > 0 || hasTime;
+  try {
+    return await ask();
+  } catch (error) {
+    // Class 22: a text that is not a number for its column, a number out of range, and the like.
+    if (mayBeUnfit && sqlStateOf(error)?.startsWith('22')) throw new UnfitValueError();
+    throw error;
+  }
+}
 
 /** What a viewer is told then. */
 export const UNFIT =
@@ -59,7 +83,7 @@ export class Searches {
    *
    * @param mostMs how long it takes at most where nothing is in its way; it does not rest from more
    * @throws TooManySearchesError when the viewer has too many that wait
-   * @throws UnfitValueError for a value that PostgreSQL refuses; other errors of the driver pass
+   * @throws the driver's errors, which are not kept
    */
   async at<T>(
     viewer: string,
@@ -92,7 +116,9 @@ export class Searches {
   ): Promise<Found<unknown> | undefined> {
     return await this.#turns.take(known.viewer, async () => {
       const [startMs, at] = [performance.now(), new Date()];
-      const answer = await this.#within(timeoutMs, look);
+      const answer = await within(this.#db, this.#tables, timeoutMs, async (tx) => ({
+        value: await look(tx),
+      }));
       const found = answer && { ...answer, at };
       const tookMs = performance.now() - startMs;
       known.rest.mostMs = Math.min(mostMs, known.tookMs ?? FEW_ROWS_MS);
@@ -100,16 +126,6 @@ export class Searches {
       known.last = { found, until: known.rest.after(tookMs) };
       return found;
     });
-  }
-
-  async #within(ms: number, look: (db: Executor) => Promise<unknown>) {
-    try {
-      return await within(this.#db, this.#tables, ms, async (db) => ({ value: await look(db) }));
-    } catch (error) {
-      // Class 22: a text that is not a number for its column, a number out of range, and the like.
-      if (sqlStateOf(error)?.startsWith('22')) throw new UnfitValueError();
-      throw error;
-    }
   }
 
   #of(viewer: string, name: string): Known {

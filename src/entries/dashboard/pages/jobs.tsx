@@ -7,7 +7,7 @@ import { RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';
 import { Page } from '../parts/layout.tsx';
-import { type Found, UNFIT, UnfitValueError } from '../searches.ts';
+import { askWith, type Found, UNFIT, UnfitValueError } from '../searches.ts';
 import { LOOK_MS, may, scopeName, type Visit } from '../visit.ts';
 import { filterOfVisit } from '../visit-filter.ts';
 
@@ -191,8 +191,8 @@ async function find(visit: Visit, filter: Filter, cursor: Cursor | undefined): P
   const name = JSON.stringify(['jobs', scopeName(visit), words, cursorWords(cursor)]);
   const wanted = { search: filter.search, scope: granted.scope, cursor, excerpt: excerptOf(visit) };
   try {
-    const found = await searches.at(viewer, name, LOOK_MS, (db) =>
-      findJobs(db, settings.queue.tables, wanted),
+    const found = await askWith(wanted, () =>
+      searches.at(viewer, name, LOOK_MS, (db) => findJobs(db, settings.queue.tables, wanted)),
     );
     if (found !== undefined) return { found, problems: [] };
     const slow = `The database took more than ${LOOK_MS / 1000} s. Narrow the filter by an id or a queue.`;
