@@ -1,6 +1,7 @@
 import { createQueue } from 'drizzle-queue';
 import { createDashboard } from 'drizzle-queue/dashboard';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { addJobs, clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, page, textOf } from './support/visits.ts';
@@ -159,3 +160,18 @@ test.each([
   await database.client`update queue_jobs set run_at = ${at}::timestamptz`;
   expect((await idsOf(`state:${state}`, 240)).ids).toEqual(ids);
 });
+
+test('a search that reads as far as it may passes over no job while others end', async () => {
+  await clearTables(database.client);
+  const [sought] = await addJobs(database.client, [{ kind: 'sought' }]);
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts)
+    select 'q', 'newer', '{}', 20 from generate_series(1, 100_010)`;
+  onTestFinished(() => atFaultPoints());
+  atFaultPoints(async (point) => {
+    if (point !== 'jobs: browsed') return;
+    await database.client`
+      delete from queue_jobs where id in (select id from queue_jobs order by id desc limit 50)`;
+  });
+  expect((await idsOf('kind:sought')).ids).toEqual([sought]);
+}, 120_000);

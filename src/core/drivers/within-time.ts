@@ -1,7 +1,14 @@
 import { QueueError } from '../../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { dateOf } from '../sql/epoch-ms.ts';
-import { type Database, type Executor, queryRows, sqlStateOf, type Transaction } from '../sql/executor.ts';
+import {
+  type Database,
+  type Executor,
+  queryRows,
+  sqlStateOf,
+  type Transaction,
+  type TransactionSettings,
+} from '../sql/executor.ts';
 import { hasNoTransactions, limitTimeQuery, restoreLimitsQuery } from '../sql/limit-time.ts';
 import { transact } from '../sql/transact.ts';
 import { settlesWithin } from '../time/resolves-within.ts';
@@ -12,6 +19,13 @@ export interface TimedRunner {
   readonly runner: Executor;
   /** When it began, by the database's clock. */
   readonly startedAt: Date;
+}
+
+/** Options of {@link withinTime}. */
+export interface TimeOptions {
+  /** Whether to run on a driver that has no transactions, such as Neon's over HTTP. @default true */
+  readonly withoutLimit?: boolean;
+  readonly settings?: TransactionSettings | undefined;
 }
 
 /** What an answer may take beyond its time: a connection of the pool may be long in coming. */
@@ -30,25 +44,28 @@ const LOCK_NOT_AVAILABLE = '55P03';
  *
  * @throws QueueError when an answer has not come 30 seconds after its time
  * @param db a transaction runs them in a savepoint, and gets its own limits back
- * @param withoutLimit whether to run them on a driver that has no transactions, such as Neon's over HTTP
  */
 export async function withinTime<T>(
   db: Database,
   tables: QueueTables,
   ms: number,
   run: (timed: TimedRunner) => Promise<T>,
-  withoutLimit = true,
+  { withoutLimit = true, settings }: TimeOptions = {},
 ): Promise<T | undefined> {
   const patience = new Patience(ms + SILENCE_MS);
   try {
-    return await patience.transact(db, async (tx) => {
-      const [row] = await queryRows(tx, tables, limitTimeQuery(ms));
-      const answer = await run({ runner: tx, startedAt: dateOf(row?.started) });
-      if ('rollback' in db) {
-        await queryRows(tx, tables, restoreLimitsQuery(String(row?.timeout), String(row?.helpers)));
-      }
-      return answer;
-    });
+    return await patience.transact(
+      db,
+      async (tx) => {
+        const [row] = await queryRows(tx, tables, limitTimeQuery(ms));
+        const answer = await run({ runner: tx, startedAt: dateOf(row?.started) });
+        if ('rollback' in db) {
+          await queryRows(tx, tables, restoreLimitsQuery(String(row?.timeout), String(row?.helpers)));
+        }
+        return answer;
+      },
+      settings,
+    );
   } catch (error) {
     const state = sqlStateOf(error);
     if (state === QUERY_CANCELED || state === LOCK_NOT_AVAILABLE) return undefined;
@@ -76,7 +93,11 @@ class Patience {
     this.#lost.catch(() => undefined);
   }
 
-  async transact<T>(db: Database, run: (tx: Transaction) => Promise<T>): Promise<T> {
+  async transact<T>(
+    db: Database,
+    run: (tx: Transaction) => Promise<T>,
+    settings: TransactionSettings | undefined,
+  ): Promise<T> {
     const [begun, ended] = [signal(), signal()];
     void this.#watch(begun.heard);
     const steps = async (tx: Transaction) => {
@@ -91,7 +112,7 @@ class Patience {
     };
     // Drizzle would send the end of its savepoint whenever the function ends.
     const from = 'rollback' in db ? transactionUntil(db as Transaction, () => this.#reason) : db;
-    return await transact(from, steps, this.#lost).finally(() => {
+    return await transact(from, steps, this.#lost, settings).finally(() => {
       begun.give();
       ended.give();
     });

@@ -28,7 +28,13 @@ export interface Transaction extends Executor {
 
 /** A Drizzle database: it can begin transactions. */
 export interface Database extends Executor {
-  transaction<T>(run: (tx: Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(run: (tx: Transaction) => Promise<T>, settings?: TransactionSettings): Promise<T>;
+}
+
+/** What a transaction begins with; a savepoint ignores it. */
+export interface TransactionSettings {
+  /** All statements see the same snapshot. */
+  isolationLevel: 'repeatable read';
 }
 
 /** One row of a raw query. Drivers decode some types differently, so each query converts what it reads. */

@@ -7,6 +7,8 @@ export type FaultPoint =
   | 'enqueue: refused'
   /** The key was taken, but the job that had it is gone. */
   | 'enqueue: nobody stands'
+  /** A page of jobs was read, and not yet how far the search has come. */
+  | 'jobs: browsed'
   /** The job that is to be cancelled was read. */
   | 'cancel: found'
   /** It no longer waits, and its holder has not been asked to end it. */

@@ -1,4 +1,4 @@
-import { type Database, sqlStateOf, type Transaction } from './executor.ts';
+import { type Database, sqlStateOf, type Transaction, type TransactionSettings } from './executor.ts';
 import { isPool, type PgPool, type TakenClient, take } from './pooled-client.ts';
 
 /**
@@ -21,6 +21,7 @@ export async function transact<T>(
   db: Database,
   run: (tx: Transaction) => Promise<T>,
   lost?: Promise<never>,
+  settings?: TransactionSettings,
 ): Promise<T> {
   // A database with replicas is a plain object around this one.
   const primary: Database = Object.hasOwn(db, '$primary') ? Reflect.get(db, '$primary') : db;
@@ -38,7 +39,7 @@ export async function transact<T>(
   if (!isPool(client)) {
     const loss = noteLoss(client);
     try {
-      return await unlessLost(db.transaction(noting), lost);
+      return await unlessLost(db.transaction(noting, settings), lost);
     } catch (error) {
       throw causeOf(error, thrown, loss.error);
     } finally {
@@ -50,7 +51,7 @@ export async function transact<T>(
     session: { value: Object.create(Object(session), { client: { value: noted.pool } }) },
   });
   try {
-    const result = await unlessLost(view.transaction(noting), lost);
+    const result = await unlessLost(view.transaction(noting, settings), lost);
     noted.giveBack();
     return result;
   } catch (error) {

@@ -7,6 +7,7 @@ import {
   countOfGroup,
   countRetrying,
   FIRST_PLACE,
+  faultPoint,
   findBands,
   findReadEnd,
   findSearchEnd,
@@ -93,7 +94,8 @@ export function cursorOf(query: URLSearchParams): Cursor | undefined {
 /**
  * A page of the jobs that fit a search: by an index where one finds them, otherwise among the newest.
  *
- * **Under concurrency.** Plain reads, each of its own snapshot.
+ * **Under concurrency.** Plain reads of one snapshot, as `within` runs them. On a driver without transactions
+ * each has its own, and a page may then pass over jobs where others end meanwhile.
  */
 export async function findJobs(db: Executor, tables: QueueTables, find: JobsToFind): Promise<JobsFound> {
   const bands = await bandsOf(db, tables, find);
@@ -164,6 +166,7 @@ async function findById(
   const { live, results } = sources;
   const page = { search, scope, before, excerpt, live, results, bound: BOUND };
   const found = await browseJobs(db, tables, { ...page, limit: PAGE + 1 });
+  await faultPoint('jobs: browsed');
   const end = await endOf(db, tables, { search, scope, before, sources, full: found[PAGE]?.id });
   // What lies below was read of one of the tables only; the next search finds it with the rest.
   const seen = end === undefined ? found : found.filter((job) => job.id >= end);

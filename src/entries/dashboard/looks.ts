@@ -17,14 +17,19 @@ const MAX_SMALL_REST_MS = 5_000;
  */
 export type Pace = 'figures' | 'slow' | 'small';
 
-/** `look` in a transaction of its own, whose statements take no longer than `timeoutMs`, or `undefined`. */
+/**
+ * `look` in a transaction of its own, whose statements take no longer than `timeoutMs`, or `undefined`. They
+ * see one snapshot: what one of them says of another's rows is then so.
+ */
 export async function within<T>(
   db: Database,
   tables: QueueTables,
   timeoutMs: number,
   look: (db: Executor) => Promise<T>,
 ): Promise<T | undefined> {
-  return await withinTime(db, tables, timeoutMs, ({ runner }) => look(runner));
+  return await withinTime(db, tables, timeoutMs, ({ runner }) => look(runner), {
+    settings: { isolationLevel: 'repeatable read' },
+  });
 }
 
 /**

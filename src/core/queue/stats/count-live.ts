@@ -140,7 +140,9 @@ async function countSomehow(
   names: readonly string[],
 ): Promise<Counted> {
   if (performance.now() >= known.exactAgainAt) {
-    const exact = await withinTime(db, tables, EXACT_MS, ({ runner }) => countExactly(runner, tables), false);
+    const exact = await withinTime(db, tables, EXACT_MS, ({ runner }) => countExactly(runner, tables), {
+      withoutLimit: false,
+    });
     if (exact !== undefined) return exact;
     known.exactAgainAt = performance.now() + EXACT_AGAIN_MS;
   }
