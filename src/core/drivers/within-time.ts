@@ -25,7 +25,7 @@ export interface TimedRunner {
 export interface TimeOptions {
   /** Whether to run on a driver that has no transactions, such as Neon's over HTTP. @default true */
   readonly withoutLimit?: boolean;
-  readonly settings?: TransactionSettings | undefined;
+  readonly settings?: TransactionSettings;
 }
 
 /** What an answer may take beyond its time: a connection of the pool may be long in coming. */
@@ -96,7 +96,7 @@ class Patience {
   async transact<T>(
     db: Database,
     run: (tx: Transaction) => Promise<T>,
-    settings: TransactionSettings | undefined,
+    settings: TransactionSettings,
   ): Promise<T> {
     const [begun, ended] = [signal(), signal()];
     void this.#watch(begun.heard);

@@ -28,14 +28,14 @@ export interface Transaction extends Executor {
 
 /** A Drizzle database: it can begin transactions. */
 export interface Database extends Executor {
-  transaction<T>(run: (tx: Transaction) => Promise<T>, settings?: TransactionSettings): Promise<T>;
+  transaction<T>(
+    run: (tx: Transaction) => Promise<T>,
+    settings?: { isolationLevel: 'repeatable read' },
+  ): Promise<T>;
 }
 
-/** What a transaction begins with; a savepoint ignores it. */
-export interface TransactionSettings {
-  /** All statements see the same snapshot. */
-  isolationLevel: 'repeatable read';
-}
+/** What a transaction begins with, as that all its statements see one snapshot; a savepoint ignores it. */
+export type TransactionSettings = Parameters<Database['transaction']>[1];
 
 /** One row of a raw query. Drivers decode some types differently, so each query converts what it reads. */
 export type RawRow = Record<string, unknown>;
