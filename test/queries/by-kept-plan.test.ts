@@ -1,7 +1,10 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findDueByKeptPlan } from '../../src/core/queries/claim/find-due.ts';
 import { findOverlookedByKeptPlan } from '../../src/core/queries/claim/find-overlooked.ts';
 import { finishByKeptPlan } from '../../src/core/queries/settle/finish-jobs.ts';
+import { recordOneByKeptPlan } from '../../src/features/workflows/queries/record-one-step.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { ALL_BANDS, addJobs, clearTables, fillJobs, tables } from './support/jobs.ts';
 
@@ -9,7 +12,11 @@ const database = useTestDatabase();
 const SIZES = ['small', 'grown'] as const;
 const OTHER = { small: 'grown', grown: 'small' } as const;
 
-beforeEach(() => clearTables(database.client));
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+});
 
 describe.each(SIZES)('in a %s table, the form for it answers as the one that is planned anew', (size) => {
   const other = OTHER[size];
@@ -41,6 +48,31 @@ describe.each(SIZES)('in a %s table, the form for it answers as the one that is 
     // Repeated after its answer was lost.
     expect(await finish(size)).toEqual(new Set());
     expect(await ended()).toEqual([held]);
+  });
+
+  test('and the other form records nothing: steps', async () => {
+    const { client, db } = database;
+    const [id = 0] = await addJobs(client, [{ workerId: 1, fence: 3 }]);
+    const all = { ...tables, ...workflowTables };
+    const record = (ifTableIs: 'small' | 'grown', fence: number, output: string, ended = true) => {
+      const step = { id, fence, name: 'one', kind: 'run', output, tookMs: 5, ended } as const;
+      return recordOneByKeptPlan(db, all, { queue: 'q', workerId: 1 }, step, ifTableIs);
+    };
+    const steps = () => client`select output, ended_at is not null as ended from queue_steps`;
+
+    expect(await record(other, 3, '1')).toBeUndefined();
+    expect(await steps()).toEqual([]);
+    expect(await record(size, 4, '1')).toEqual({ recorded: undefined });
+    expect(await steps()).toEqual([]);
+    expect(await record(size, 3, '1', false)).toEqual({ recorded: { leftMs: undefined } });
+    expect(await record(size, 3, '2')).toEqual({ recorded: { leftMs: undefined } });
+    // Repeated after its answer was lost.
+    expect(await record(size, 3, '2')).toEqual({ recorded: { leftMs: undefined } });
+    expect(await steps()).toEqual([{ output: 2, ended: true }]);
+    // A later attempt finds it ended.
+    await client`update queue_jobs set fence = 4`;
+    expect(await record(size, 4, '3')).toEqual({ recorded: undefined });
+    expect(await steps()).toEqual([{ output: 2, ended: true }]);
   });
 
   test('and the other form finds nothing: sweeps and looks', async () => {

@@ -1,10 +1,13 @@
 import type { SQL } from 'drizzle-orm';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { beginJobsQuery } from '../../src/core/queries/begin/begin-jobs.ts';
 import { claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
 import { findDueQuery } from '../../src/core/queries/claim/find-due.ts';
 import { findOverlookedQuery } from '../../src/core/queries/claim/find-overlooked.ts';
 import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
+import { recordOneStepQuery } from '../../src/features/workflows/queries/record-one-step.ts';
+import { addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { explain, nodesOf } from './support/explain.ts';
 import { grownTables } from './support/grown-table.ts';
@@ -20,6 +23,7 @@ const database = useTestDatabase();
 let backend: Backend;
 
 beforeAll(async () => {
+  await addWorkflowTables(database);
   [backend] = await twoBackends(database);
   // Statistics are gathered when a test says so.
   await database.client`alter table queue_jobs set (autovacuum_enabled = off)`;
@@ -64,6 +68,13 @@ const STATEMENTS: Readonly<Record<string, SQL>> = {
   'a settlement': finished(true),
   'a settlement of outcomes': finished('outcome'),
   'a settlement without results': finished(false),
+  'a step': recordOneStepQuery(
+    { ...tables, ...workflowTables },
+    holder,
+    { id: 1, fence: 1, name: 's', kind: 'run', output: '1', tookMs: 1, ended: true },
+    'briefly',
+    { ifTableIs },
+  ),
 };
 
 describe.sequential.each(grownTables())('a table that has just grown, %s', (_, make) => {

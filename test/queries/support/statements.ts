@@ -499,6 +499,12 @@ export function allStatements(
     recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
     'recordOneStepQuery, in a transaction': recordOneStepQuery(workflows, held, steps[0], 'wait'),
     'recordOneStepQuery, as text': recordOneStepQuery(workflows, held, plainStep, 'wait', { asText: true }),
+    'recordOneStepQuery, of a small table': recordOneStepQuery(workflows, held, steps[0], 'briefly', {
+      ifTableIs: 'small',
+    }),
+    'recordOneStepQuery, of a grown table': recordOneStepQuery(workflows, held, steps[0], 'briefly', {
+      ifTableIs: 'grown',
+    }),
     'recordOneStepQuery, once': recordOneStepQuery(workflows, held, steps[0], 'wait', { isOnce: true }),
     findWaitingJobQuery: findWaitingJobQuery(workflows, { queue: text, id, kind: text }),
     finishWaitingJobQuery: finishWaitingJobQuery(inContext(workflows, members), {

@@ -1,11 +1,12 @@
 import { nextTurn } from '../../../core/runtime.ts';
-import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import type { Holder } from '../../../core/sql/fence.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
-import { recordOneStep } from '../queries/record-one-step.ts';
+import { KeptPlans } from '../../../core/worker/statements/kept-plans.ts';
+import type { WorkerRunner } from '../../../core/worker/statements/statements.ts';
+import { recordOneByKeptPlan, recordOneStep, waits } from '../queries/record-one-step.ts';
 import {
   type RecordedStep,
   recordFreeSteps,
@@ -17,7 +18,7 @@ import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import type { RetryUntil } from './retry-until.ts';
 
 export interface StepRecorderOptions {
-  readonly db: Runner;
+  readonly db: WorkerRunner;
   readonly tables: TablesOfWorkflows;
   readonly holder: Holder;
   readonly events: WorkerEmitter;
@@ -52,6 +53,7 @@ const NONE: ReadonlySet<string> = new Set();
  */
 export class StepRecorder {
   readonly #options: StepRecorderOptions;
+  readonly #keptPlans: KeptPlans;
   #waiting: PendingStep[] = [];
   #locked: PendingStep[] = [];
   #refused: (readonly PendingStep[])[] = [];
@@ -61,6 +63,7 @@ export class StepRecorder {
 
   constructor(options: StepRecorderOptions) {
     this.#options = options;
+    this.#keptPlans = new KeptPlans({ runner: options.db, tables: options.tables });
   }
 
   /**
@@ -118,7 +121,7 @@ export class StepRecorder {
     const { db, tables, holder } = this.#options;
     const [only, second] = batch;
     if (locks === 'briefly' && only !== undefined && second === undefined) {
-      const recorded = await recordOneStep(db, tables, holder, asOfNow(only), locks);
+      const recorded = await this.#recordOne(asOfNow(only));
       await faultPoint('step: recorded');
       only.resolve(recorded);
       return [];
@@ -132,6 +135,17 @@ export class StepRecorder {
     const isLocked = ({ step }: PendingStep) => locked.has(stepKey(step));
     for (const one of batch) if (!isLocked(one)) one.resolve(recorded.get(stepKey(one.step)));
     return locked.size === 0 ? [] : batch.filter(isLocked);
+  }
+
+  async #recordOne(step: StepToRecord): Promise<RecordedStep | undefined> {
+    const { db, tables, holder } = this.#options;
+    const anew = () => recordOneStep(db, tables, holder, step, 'briefly');
+    if (waits(step)) return await anew();
+    const { recorded } = await this.#keptPlans.send(
+      (ifTableIs) => recordOneByKeptPlan(db, tables, holder, step, ifTableIs),
+      async () => ({ recorded: await anew() }),
+    );
+    return recorded;
   }
 
   #refuse(batch: readonly PendingStep[], error: unknown): void {
