@@ -6,6 +6,8 @@ import { claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
 import { findDueQuery } from '../../src/core/queries/claim/find-due.ts';
 import { findOverlookedQuery } from '../../src/core/queries/claim/find-overlooked.ts';
 import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
+import { inContext, type StatementContext } from '../../src/core/sql/statement-context.ts';
+import { TalliedEnds } from '../../src/features/batches/sql/tallied-ends.ts';
 import { recordOneStepQuery } from '../../src/features/workflows/queries/record-one-step.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -34,9 +36,9 @@ const holder = { queue: 'q', workerId: 1 };
 const held = [{ id: 1, fence: 1 }];
 const passed = ALL_BANDS.map(() => ({ floorMs: Date.now(), endMs: Date.now() }));
 
-const finished = (keepResult: boolean | 'outcome') =>
+const finished = (keepResult: boolean | 'outcome', context: StatementContext = {}) =>
   finishJobsQuery(
-    tables,
+    inContext(tables, context),
     holder,
     held.map((job) => ({
       ...job,
@@ -68,6 +70,7 @@ const STATEMENTS: Readonly<Record<string, SQL>> = {
   'a settlement': finished(true),
   'a settlement of outcomes': finished('outcome'),
   'a settlement without results': finished(false),
+  'a settlement of members': finished(true, { members: new TalliedEnds(workflowTables) }),
   'a step': recordOneStepQuery(
     { ...tables, ...workflowTables },
     holder,

@@ -647,6 +647,12 @@ export function allStatements(
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 1, transition: discard },
     ]),
+    'finishJobsQuery, of members in a small table': finishJobsQuery(
+      withMembers,
+      held,
+      [{ id, fence: 1, transition: finish }],
+      { locks: 'briefly', ifTableIs: 'small' },
+    ),
     'finishJobsQuery, of members in groups': finishJobsQuery(withGroupedMembers, held, [
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 1, transition: { ...discard, state: 'cancelled' } },

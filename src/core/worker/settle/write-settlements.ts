@@ -103,7 +103,10 @@ async function finish(
   const anew = () => finishJobs(db, tables, holder, finishes, { locks });
   const hasFewResults =
     finishes.length <= FEW_RESULTS || finishes.every(({ transition }) => transition.keepResult === false);
-  if (!hasFewResults || groupsIn(tables, holder.queue) || membersIn(tables)) return await anew();
+  // The children of a cancelled job are looked for as well.
+  const mayHaveChildren =
+    membersIn(tables) !== undefined && finishes.some(({ transition }) => transition.state === 'cancelled');
+  if (!hasFewResults || mayHaveChildren || groupsIn(tables, holder.queue)) return await anew();
   return await keptPlans.send(
     (ifTableIs) => finishByKeptPlan(db, tables, holder, finishes, { locks, ifTableIs }),
     anew,

@@ -1,0 +1,51 @@
+    with table_size as materialized (
+      select c.relkind = 'r' and pg_relation_size(c.oid) <= $1::int8 as small
+      from pg_class as c where c.oid = $2::text::regclass
+    ),
+    i as materialized (
+      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,
+        nullif(output, 'null') as output,
+        nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
+      from (select 1) as one cross join set_config('lock_timeout', $3::text, true) as patience
+      cross join rows from (unnest($4::text::int8[]), unnest($5::text::int8[]), unnest($6::text::text[]), unnest($7::text::bool[]),
+        jsonb_array_elements($8::text::jsonb),
+        jsonb_array_elements($9::text::jsonb))
+        as r(id, fence, state, keep, output, error)
+    ),
+    finished as (
+    delete from "queue_jobs" as j
+    where j.queue = $10 and j.id = any(array(select id from i))
+        and j.worker_id is not distinct from $11::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true and (select t.small from table_size as t)
+    returning j.*, j.batch_id as member_of
+    ),
+    tallied as (
+      insert into "queue_tallies" (batch_id, ended, failed, cancel_reason)
+      select e.member_of, count(*)::int4, count(*) filter (where false)::int4, null
+      from finished as e where e.member_of is not null
+      group by e.member_of
+    ),
+    recorded as (
+      insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
+        priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
+        claimed_at, finished_at)
+      select f.id, f.queue, f.kind, f.payload, i.state, i.output, case when i.error is null then f.errors
+        else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || i.error end,
+        f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
+        f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
+        statement_timestamp()
+      from finished as f join i on i.id = f.id and i.fence = f.fence
+      where i.keep
+    )
+    select id, fence, (select t.small from table_size as t) as small from i where (id, fence) not in (select id, fence from finished)
+-- $1 = 524288
+-- $2 = "\"queue_jobs\""
+-- $3 = "100ms"
+-- $4 = "{42}"
+-- $5 = "{1}"
+-- $6 = "{}"
+-- $7 = "{}"
+-- $8 = "[{\"text\":\"mail\"}]"
+-- $9 = "[]"
+-- $10 = "mail"
+-- $11 = 42
