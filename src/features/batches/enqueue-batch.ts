@@ -5,7 +5,7 @@ import { checkEntries } from '../../core/queue/enqueue/enqueue.ts';
 import type { EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
 import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
-import type { Executor } from '../../core/sql/executor.ts';
+import { checkOpen, type Executor } from '../../core/sql/executor.ts';
 import { blockedJob, checkUntimed } from './blocked-job.ts';
 import { checkMembers, insertMembers } from './insert-members.ts';
 import { addWaits } from './queries/add-waits.ts';
@@ -55,6 +55,7 @@ export async function enqueueBatch<TJob extends JobDefinition>(
   checkUntimed('enqueueBatch: last: ', ending.entry);
   const [last] = await checkEntries(queue.settings(), ending.job, [ending.entry], 'enqueueBatch: last');
   if (last === undefined) throw new TypeError('enqueueBatch: there is no job to run at the end');
+  checkOpen('enqueueBatch', tx); // As in enqueueJobs.
   // One member for now: a batch without members is born ended. `sealBatch` writes the real number.
   const [id = Number.NaN] = await openBatches(tx, tables, [1], true);
   let [enqueued, duplicates] = [0, 0];

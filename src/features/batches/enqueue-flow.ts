@@ -6,7 +6,7 @@ import { shown } from '../../core/job/shown.ts';
 import { checkEntries } from '../../core/queue/enqueue/enqueue.ts';
 import type { EnqueueArguments, EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
-import type { Executor } from '../../core/sql/executor.ts';
+import { checkOpen, type Executor } from '../../core/sql/executor.ts';
 import { blockedJob, checkUntimed } from './blocked-job.ts';
 import { insertMembers } from './insert-members.ts';
 import { addWaits, type Wait } from './queries/add-waits.ts';
@@ -89,6 +89,7 @@ export async function enqueueFlow(
   const checked = await checkedJobs(queue, nodes);
   const batches = batchesOf(nodes);
   const sizes = batches.map(({ length }) => length);
+  checkOpen(CALLER, tx); // As in enqueueJobs.
   const ids = await openBatches(tx, tables, sizes, true);
   const batchOf = new Map(
     batches.flatMap((members, at) => members.map((node) => [node, Number(ids[at])] as const)),

@@ -11,7 +11,7 @@ import {
 import type { Insert } from '../../core/queue/enqueue/key-rules.ts';
 import type { WakeUps } from '../../core/queue/enqueue/wake-ups.ts';
 import type { QueueTables } from '../../core/schema/index.ts';
-import { type Executor, sqlStateOf } from '../../core/sql/executor.ts';
+import { checkOpen, type Executor, sqlStateOf } from '../../core/sql/executor.ts';
 import type { WakeUp } from '../../core/sql/wake-up.ts';
 import { QueueError } from '../../errors.ts';
 import type { ControlTables } from '../control/index.ts';
@@ -145,6 +145,7 @@ async function send(
     jobs: readonly NewJob[],
     run: (wakeUp?: WakeUp) => Promise<PutResult>,
   ): Promise<PutResult['jobs']> => {
+    checkOpen('enqueue', db); // As in enqueueJobs.
     if (wakeUps === undefined) return (await run()).jobs;
     const queues = jobs.filter(mayBeDue).map(({ queue }) => queue);
     const put = await wakeUps.allow(db, queues, async (wakeUp) => {

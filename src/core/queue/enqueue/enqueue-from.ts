@@ -20,7 +20,7 @@ import { metadataToStore } from '../../job/new-job.ts';
 import { insertSelectedJobs, type SelectedJobs } from '../../queries/enqueue/insert-selected-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
-import type { Executor } from '../../sql/executor.ts';
+import { checkOpen, type Executor } from '../../sql/executor.ts';
 import { hasCosts, notGrouped } from '../../sql/grouped-jobs.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../../sql/own-values.ts';
 import { declaresGroups } from '../../sql/statement-context.ts';
@@ -95,6 +95,7 @@ export async function enqueueFrom<TSelect extends SelectOf<unknown>>(
   );
 
   async function insert(jobs: SelectedJobs): Promise<{ enqueued: number; duplicates: number }> {
+    checkOpen('enqueueFrom', db); // As in enqueueJobs.
     const send = (wakeUp?: WakeUp) => insertSelectedJobs(db, tables, jobs, wakeUp);
     const { enqueued, duplicates } =
       wakeUps === undefined ? await send() : await wakeUps.allow(db, jobs.mayBeDue ? [jobs.queue] : [], send);

@@ -3,7 +3,7 @@ import { mayBeDue, type NewJob } from '../../job/new-job.ts';
 import { findStandingJobs } from '../../queries/enqueue/find-standing-jobs.ts';
 import { insertJobs } from '../../queries/enqueue/insert-jobs.ts';
 import type { QueueTables } from '../../schema/index.ts';
-import type { Executor } from '../../sql/executor.ts';
+import { checkOpen, type Executor } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { WakeUps } from './wake-ups.ts';
 
@@ -36,7 +36,8 @@ const MAX_INSERTS = 10;
  * Inserts, and notifies the workers as `wakeUps` allows. Where a live job has the unique key, it finds that
  * job; where that job has just finished, it inserts again. Returns in input order.
  *
- * @throws QueueError when a live job with the same key comes and goes at every try, or cannot be seen
+ * @throws QueueError when a live job with the same key comes and goes at every try, or cannot be seen; for a
+ * transaction that has ended, where the driver knows it
  */
 export async function enqueueJobs(
   db: Executor,
@@ -46,6 +47,8 @@ export async function enqueueJobs(
 ): Promise<EnqueueResult[]> {
   return await insertOrFind(jobs, {
     insert: async (jobs) => {
+      // The transaction may have ended since the enqueue was called: a schema or `around.enqueue` may wait.
+      checkOpen('enqueue', db);
       if (wakeUps === undefined) return (await insertJobs(db, tables, jobs)).ids;
       const queues = jobs.filter(mayBeDue).map(({ queue }) => queue);
       return (await wakeUps.allow(db, queues, (wakeUp) => insertJobs(db, tables, jobs, wakeUp))).ids;
