@@ -209,6 +209,28 @@ describe('replace', () => {
   });
 });
 
+describe('in a queue with rates and no groups', () => {
+  const rated = createQueue({
+    keys: control.queueKeys,
+    limits: limitsIn(control, { q: { rate: { limit: 10_000, perMs: 1_000 } } }),
+  });
+
+  test.each([
+    ['replace', { replace: { key: 'a' } }],
+    ['debounce', { debounce: { key: 'a', delayMs: 1_000 } }],
+    ['throttle, trailing,', { throttle: { key: 'a', perMs: 1_000, trailing: true } }],
+  ] as const)('%s leaves the cost of the earlier job behind', async (_, rule) => {
+    const weights = async () =>
+      (await database.client`select weight from queue_jobs`).map((row) => row.weight);
+    await rated.enqueue(database.db, sync, 1, { ...rule, cost: 5_000 });
+    expect(await weights()).toEqual([5_000]);
+    await rated.enqueue(database.db, sync, 2, rule);
+    expect(await weights()).toEqual([null]);
+    await rated.enqueue(database.db, sync, 3, { ...rule, cost: 7 });
+    expect(await weights()).toEqual([7]);
+  });
+});
+
 describe('unique', () => {
   test("'waiting': one waits, while others of the key run", async () => {
     const options = { uniqueKey: 'k', unique: 'waiting' } as const;

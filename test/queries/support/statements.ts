@@ -333,6 +333,14 @@ export function allStatements(
       withGrouping({ ...tables, ...limitTables }, limitTables, new Map([[text, { groups: { serial } }]])),
       contextOf(tables),
     );
+  const rated = inContext(
+    withGrouping(
+      { ...tables, ...limitTables },
+      limitTables,
+      new Map([[text, { rate: { limit: 10, perMs: 1_000 } }]]),
+    ),
+    contextOf(tables),
+  );
   const ofUndeclaredGroups = inContext(
     withGrouping({ ...tables, ...limitTables }, limitTables, undefined),
     contextOf(tables),
@@ -1088,6 +1096,9 @@ export function allStatements(
       [{ ...ofGroup, rule: throttle }],
       wakeUp,
     ),
+    'insertTrailingJobsQuery, of rates': insertTrailingJobsQuery({ ...keys, tables: rated }, window, [
+      { ...job, rule: throttle },
+    ]),
     insertWaitingJobsQuery: insertWaitingJobsQuery(tables, waiting, [{ ...job, rule: waiting }]),
     'insertWaitingJobsQuery, debouncing, waking': insertWaitingJobsQuery(
       tables,
@@ -1100,6 +1111,9 @@ export function allStatements(
     ),
     'insertWaitingJobsQuery, replacing, of groups': insertWaitingJobsQuery(grouped(), replace, [
       { ...ofGroup, rule: replace },
+    ]),
+    'insertWaitingJobsQuery, replacing, of rates': insertWaitingJobsQuery(rated, replace, [
+      { ...job, rule: replace },
     ]),
     'insertWaitingJobsQuery, replacing, keeping': insertWaitingJobsQuery(
       tables,

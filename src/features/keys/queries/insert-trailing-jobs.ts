@@ -5,7 +5,7 @@ import { givenColumns, woke } from '../../../core/queries/enqueue/insert-jobs.ts
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { anyInGroup, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { anyInGroup, haveCosts, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
 import { queueOf } from '../../../core/sql/one-queue.ts';
 import { ownDefault } from '../../../core/sql/own-values.ts';
@@ -109,5 +109,6 @@ function replacing(tables: QueueTables, jobs: readonly NewJob[]): SQL {
     const value = given.has(index) ? sql.raw(`w.own_${index}`) : ownDefault(column);
     return sql`, ${sql.raw(column.name)} = ${value}`;
   });
-  return sql`${sql.raw(names.map((name) => `${name} = w.${name}`).join(', '))}${sql.join(own)}`;
+  const costs = !haveGroupColumns(jobs) && haveCosts(tables) ? sql`, weight = null` : sql``;
+  return sql`${sql.raw(names.map((name) => `${name} = w.${name}`).join(', '))}${costs}${sql.join(own)}`;
 }

@@ -5,7 +5,13 @@ import { COLUMNS, givenColumns, ownValues, woke } from '../../../core/queries/en
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import {
+  anyInGroup,
+  groupColumns,
+  haveCosts,
+  haveGroupColumns,
+  notedGroups,
+} from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
 import { newJobId } from '../../../core/sql/new-job-id.ts';
 import { ownNames } from '../../../core/sql/own-values.ts';
@@ -133,6 +139,8 @@ const NEW_TIME = sql.raw('excluded.run_at');
 export function takingOver(tables: QueueTables, jobs: readonly NewJob[], runAt: SQL | undefined): SQL {
   const taken = ['payload', 'priority', 'max_attempts', 'metadata'];
   if (haveGroupColumns(jobs)) taken.push('group_key', 'weight');
+  // The job that waits may have a cost where none of these does.
+  else if (haveCosts(tables)) taken.push('weight');
   taken.push(...ownColumnsOf(tables.queueJobs).map(({ name }) => name));
   return sql`update set ${sql.raw(taken.map((name) => `${name} = excluded.${name}`).join(', '))}${
     runAt === undefined
