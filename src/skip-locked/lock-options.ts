@@ -28,8 +28,8 @@ export interface WhichRows {
    */
   orderBy?: SQLWrapper | readonly SQLWrapper[] | undefined;
   /**
-   * The most rows to take: a whole number above 0, or `sql.placeholder(…)` in a prepared query. No more are
-   * locked, deleted or updated. @default 1
+   * The most rows to take: a whole number above 0, or `sql.placeholder(…)` in a prepared query, whose value
+   * must not be null. No more are locked, deleted or updated. @default 1
    */
   limit?: number | Placeholder | undefined;
   /** What to do about rows that another transaction has locked. @default 'skip locked' */
@@ -78,11 +78,10 @@ function isList(orderBy: SQLWrapper | readonly SQLWrapper[]): orderBy is readonl
   return Array.isArray(orderBy);
 }
 
-/** `limit null` would mean all rows. */
-function checkLimit(what: string, limit: number | Placeholder): number | Placeholder {
-  if (is(limit, Placeholder) || (typeof limit === 'number' && Number.isSafeInteger(limit) && limit > 0)) {
-    return limit;
-  }
+/** `limit null` would mean all rows. PostgreSQL refuses a negative one. */
+function checkLimit(what: string, limit: number | Placeholder): SQL {
+  if (is(limit, Placeholder)) return sql`coalesce(${limit}::int8, -1)`;
+  if (typeof limit === 'number' && Number.isSafeInteger(limit) && limit > 0) return sql`${limit}`;
   throw new RangeError(`${what}: limit must be a whole number above 0; got ${shown(limit)}`);
 }
 

@@ -180,6 +180,20 @@ describe('as a part of something larger', () => {
     expect(await ids(query.execute({ depth: 0, limit: 1 }))).toEqual([3]);
   });
 
+  test.each([null, 0, -1])(
+    'a prepared query whose placeholder for the limit is %j takes no row',
+    async (limit) => {
+      const [connection] = await database.connect();
+      const query = popRows(connection?.db ?? database.db, urls, { limit: sql.placeholder('limit') }).prepare(
+        'pop_none',
+      );
+      const taken = query.execute({ limit });
+      if (limit === 0) expect(await taken).toEqual([]);
+      else await expect(taken).rejects.toMatchObject({ cause: { code: '2201W' } });
+      expect(await database.db.$count(urls)).toBe(20);
+    },
+  );
+
   test('nothing is sent before it is awaited', async () => {
     const query = popRows(database.db, urls);
     expect(query.toSQL().sql).toMatch(/^delete from "urls" where .* for update skip locked/);
