@@ -188,6 +188,21 @@ describe('options', () => {
     ]);
   });
 
+  test.each([
+    ['infinity', 'with keys', true],
+    ['infinity', 'without keys', false],
+    ['null', 'with keys', true],
+    ['null', 'without keys', false],
+  ])('a row whose runAt is %s refuses all, %s', async (value, _, keyed) => {
+    const refused = queue.enqueueFrom(database.db, remind, allUsers(), {
+      runAt: (row) =>
+        sql`case when ${row.userId} = 2 then ${sql.raw(value === 'null' ? value : `'${value}'`)}::timestamptz else now() end`,
+      ...(keyed && { uniqueKey: (row) => sql`${row.userId}` }),
+    });
+    await expect(refused).rejects.toMatchObject({ cause: { code: '23502' } });
+    expect(await jobs()).toEqual([]);
+  });
+
   test('runAt as a Date', async () => {
     const runAt = new Date('2030-01-02T03:04:05.678Z');
     await queue.enqueueFrom(database.db, remind, allUsers(), { runAt });

@@ -45,7 +45,7 @@ export type PerRow<TFields, TValue> = TValue | ((row: TFields) => SQLWrapper);
 export interface EnqueueFromOptions<TFields> {
   /** Milliseconds until the jobs are due, 0 to one century. Not together with `runAt`. @default 0 */
   delayMs?: number | undefined;
-  /** When the jobs are due: a time, or an expression of type `timestamptz`. */
+  /** When the jobs are due: a time, or an expression of type `timestamptz`, neither null nor `infinity`. */
   runAt?: PerRow<TFields, Date> | undefined;
   /** 0–9, smaller first: a number, or an expression. @default the definition's */
   priority?: PerRow<TFields, number> | undefined;
@@ -146,7 +146,8 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
         : sql`${checkInteger(what('priority'), priority, 0, MAX_PRIORITY)}`,
     runAt:
       typeof runAt === 'function'
-        ? sql`${runAt(row)}`
+        ? // A job that waits has this time, and nothing would ever wake this one. The column refuses null.
+          sql`nullif((${runAt(row)})::timestamptz, 'infinity')`
         : runAt === undefined
           ? sql`statement_timestamp() + ${delayMs}::float8 * interval '1 millisecond'`
           : sql`${checkDate(what('runAt'), runAt).toISOString()}`,
