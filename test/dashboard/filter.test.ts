@@ -21,6 +21,18 @@ const wanted = (filter: string) => {
   return { problems, own: (search.own ?? []).map(({ column, text }) => [column.key, text]) };
 };
 
+/** All words that the filter knows, as the refusal of another one names them. */
+const WORDS =
+  String(filterOf('x:1', [], () => true).problems)
+    .split('valid filters:')[1]
+    ?.match(/\w+(?=:)/g) ?? [];
+
+test.each(WORDS)('the word %s cannot be the key of an own column, which would take its place', (key) => {
+  expect(() => createQueueTables({ columns: { [key]: text('mine') } as never })).toThrow(
+    `columns.${key}: the name is taken`,
+  );
+});
+
 describe('a value of an own column', () => {
   test.each([
     ['tenantId:7', ['tenantId', '7']],

@@ -64,6 +64,9 @@ const ALSO_TAKEN = [
   'onFailure',
   'last',
   'detached',
+  'key',
+  'worker',
+  'before',
 ] as const;
 
 /** Names that the end of a hold gives to columns beside all those of a job: see `endHolds`. */
