@@ -28,8 +28,21 @@ export async function countJobs(db: Runner, tables: QueueTables, scope?: JobScop
   }));
 }
 
+/** How many attempts have ended. */
+const ENDED = '(j.attempt - (j.worker_id is not null)::int4)';
+const LAST_ERROR = "(j.errors -> -1 -> 'attempt')::int4";
+
 /**
- * An attempt that was spent without an error ended with its worker; of older errors some are forgotten.
+ * How many of them have left an error, at most: one each up to the last error, and no more than there are
+ * errors, unless older ones are forgotten. An error of a later attempt is from before a redrive or progress,
+ * which count the attempts anew.
+ */
+const WITH_ERROR = `least(nullif(jsonb_array_length(j.errors), ${KEPT_ERRORS}),
+          case when ${LAST_ERROR} <= ${ENDED}
+            then ${LAST_ERROR} else 0 end)`;
+
+/**
+ * An attempt that was spent without an error ended with its worker.
  *
  * @crossesQueues counts the jobs of all queues, or of those in a scope
  */
@@ -38,8 +51,7 @@ export function countJobsQuery({ queueJobs }: QueueTables, scope?: JobScope): SQ
   return sql`
     select j.queue, j.kind, ${liveCounts},
       count(*) filter (where case when j.attempt < 2 then false
-        when jsonb_array_length(j.errors) >= ${sql.raw(String(KEPT_ERRORS))} then false
-        else j.attempt - (j.worker_id is not null)::int4 - jsonb_array_length(j.errors) >= 2
+        else ${sql.raw(`${ENDED} - ${WITH_ERROR}`)} >= 2
         end)::float8 as killers
     from ${queueJobs} as j${seen.length === 0 ? sql`` : sql` where ${sql.join(seen, sql` and `)}`}
     group by j.queue, j.kind`;
