@@ -1,7 +1,7 @@
-import { describeError } from '../../job/describe-error.ts';
 import { checkOptions, namesOf } from '../../job/known-options.ts';
 import { checkBoolean, checkId } from '../../job/limits.ts';
 import { shown } from '../../job/shown.ts';
+import { cancellation } from '../../job/transition.ts';
 import { findJob } from '../../queries/operate/find-job.ts';
 import { requestCancel } from '../../queries/operate/request-cancel.ts';
 import { cancelJob } from '../../queries/settle/cancel-job.ts';
@@ -57,15 +57,11 @@ export async function cancel(
     wasThere = true;
     const { queue, attempt } = found;
     await faultPoint('cancel: found');
-    const { message } = describeError(
-      new Error(typeof reason === 'string' ? reason : shown(reason)),
-      attempt,
-    );
-    const record = { attempt, name: 'Cancelled', message };
+    const record = cancellation(attempt, typeof reason === 'string' ? reason : shown(reason));
     const cancelled = { id, queue, reason: record, force: force ? { channel } : undefined };
     if (await cancelJob(db, tables, cancelled)) return { cancelled: true };
     await faultPoint('cancel: not waiting');
-    if (!force && (await requestCancel(db, tables, { id, queue, reason: message, channel })))
+    if (!force && (await requestCancel(db, tables, { id, queue, reason: record.message, channel })))
       return { cancelled: 'requested' };
     // Another transaction is changing the row, or changed it between the two statements.
     return 'locked';
