@@ -7,6 +7,7 @@ import {
   insertOrFind,
   type LimitedEnqueueResult,
   type RefusedEnqueueResult,
+  untilAnswered,
 } from '../../core/queue/enqueue/enqueue-jobs.ts';
 import type { Insert } from '../../core/queue/enqueue/key-rules.ts';
 import type { WakeUps } from '../../core/queue/enqueue/wake-ups.ts';
@@ -172,9 +173,13 @@ async function send(
   const known = { tables, keys };
   try {
     if (rule.type === 'throttle' && rule.trailing) {
-      return await untilPut(jobs, (jobs) =>
-        notifying(jobs, (wakeUp) => insertTrailingJobs(db, known, rule.perMs, jobs, wakeUp)),
-      );
+      // The job that one is to become may be claimed in between.
+      return await untilAnswered('A throttled job came and went', jobs, async (jobs) => {
+        const put = await notifying(jobs, (wakeUp) =>
+          insertTrailingJobs(db, known, rule.perMs, jobs, wakeUp),
+        );
+        return put.map((job) => job && putAnswer(job));
+      });
     }
     const windowMs = rule.type === 'throttle' ? rule.perMs : rule.forMs;
     const put = await notifying(jobs, (wakeUp) => insertLimitedJobs(db, known, windowMs, jobs, wakeUp));
@@ -210,33 +215,6 @@ function refusedByCitus(error: unknown, rule: KeyRule, jobs: readonly NewJob[]):
       `but these are of ${queues} queues (${message}). Make one call for each queue, in one transaction`,
     { cause: error },
   );
-}
-
-/** How often a trailing throttle tries again when the job that it is to become is claimed in between. */
-const MAX_PUTS = 10;
-
-/** Puts jobs in, and those that were left out again. @throws QueueError when one is left out each time */
-async function untilPut(
-  jobs: readonly NewJob[],
-  put: (jobs: readonly NewJob[]) => Promise<PutResult['jobs']>,
-): Promise<EnqueueResult[]> {
-  const answers = new Array<EnqueueResult>(jobs.length);
-  let open = jobs.map((job, index) => ({ job, index }));
-  for (let tries = 0; open.length > 0; tries++) {
-    if (tries === MAX_PUTS) {
-      throw new QueueError(
-        `A throttled job came and went ${MAX_PUTS} times during an enqueue, ` +
-          'or it is hidden from this role by row-level security (then make the tenant a part of the key)',
-      );
-    }
-    const results = await put(open.map(({ job }) => job));
-    open = open.filter(({ index }, at) => {
-      const result = results[at];
-      if (result !== undefined) answers[index] = putAnswer(result);
-      return result === undefined;
-    });
-  }
-  return answers;
 }
 
 function putAnswer(put: PutResult['jobs'][number]): EnqueueResult {

@@ -29,8 +29,8 @@ export interface RefusedEnqueueResult {
 /** The result of an enqueue with `throttle` or `unique: { forMs }`. */
 export type LimitedEnqueueResult = EnqueueResult | RefusedEnqueueResult;
 
-/** How often an enqueue with a unique key tries again when the job with its key finishes in between. */
-const MAX_INSERTS = 10;
+/** How often an enqueue with a key tries again when the job with its key ends or is claimed in between. */
+const MAX_TRIES = 10;
 
 /**
  * Inserts, and notifies the workers as `wakeUps` allows. Where a live job has the unique key, it finds that
@@ -68,37 +68,48 @@ export async function insertOrFind(
   jobs: readonly NewJob[],
   { insert, find }: InsertAndFind,
 ): Promise<EnqueueResult[]> {
+  return await untilAnswered('A live job with the same unique key came and went', jobs, async (open) => {
+    const inserted = await insert(open);
+    const refused = open.filter((_, at) => inserted[at] === undefined);
+    if (refused.length === 0) return inserted.map((id) => answer(id, 'enqueued'));
+    await faultPoint('enqueue: refused');
+    const standing = await find(refused);
+    if (standing.some((id) => id === undefined)) await faultPoint('enqueue: nobody stands');
+    const found = standing.values();
+    return inserted.map((id) => answer(id, 'enqueued') ?? answer(found.next().value, 'duplicate'));
+  });
+}
+
+function answer(id: number | undefined, outcome: 'enqueued' | 'duplicate'): EnqueueResult | undefined {
+  return id === undefined ? undefined : { id, duplicate: outcome === 'duplicate', outcome };
+}
+
+/**
+ * Asks again for the jobs that have no answer, until each has one.
+ *
+ * @param what what the error says has happened at each try
+ * @throws QueueError where a job has no answer after the last one
+ */
+export async function untilAnswered(
+  what: string,
+  jobs: readonly NewJob[],
+  ask: (open: readonly NewJob[]) => Promise<readonly (EnqueueResult | undefined)[]>,
+): Promise<EnqueueResult[]> {
   const answers = new Array<EnqueueResult>(jobs.length);
   let open = jobs.map((job, index) => ({ job, index }));
   for (let tries = 0; open.length > 0; tries++) {
-    if (tries === MAX_INSERTS) {
+    if (tries === MAX_TRIES) {
       throw new QueueError(
-        `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue, ` +
+        `${what} ${MAX_TRIES} times during an enqueue, ` +
           'or it is hidden from this role by row-level security (then make the tenant a part of the key)',
       );
     }
-    open = answer(open, await insert(jobsOf(open)), 'enqueued');
-    if (open.length === 0) break;
-    await faultPoint('enqueue: refused');
-    open = answer(open, await find(jobsOf(open)), 'duplicate');
-    if (open.length > 0) await faultPoint('enqueue: nobody stands');
-  }
-  return answers;
-
-  /** Notes the ids that were found; returns the jobs without one. */
-  function answer(
-    asked: typeof open,
-    ids: readonly (number | undefined)[],
-    outcome: 'enqueued' | 'duplicate',
-  ): typeof open {
-    return asked.filter(({ index }, at) => {
-      const id = ids[at];
-      if (id !== undefined) answers[index] = { id, duplicate: outcome === 'duplicate', outcome };
-      return id === undefined;
+    const results = await ask(open.map(({ job }) => job));
+    open = open.filter(({ index }, at) => {
+      const result = results[at];
+      if (result !== undefined) answers[index] = result;
+      return result === undefined;
     });
   }
-}
-
-function jobsOf(open: readonly { readonly job: NewJob }[]): NewJob[] {
-  return open.map(({ job }) => job);
+  return answers;
 }
