@@ -235,6 +235,7 @@ describe.each(places)('a check%s', (_, kind) => {
       unlocked: false,
       pid: expect.any(Number),
       serverStartedAt: expect.stringMatching(SECONDS),
+      serverMs: expect.any(Number),
       gone: [],
     });
     expect(await checkAs(id, { beat: true })).toMatchObject({ workers: 2, startedAt: first.startedAt });

@@ -21,7 +21,7 @@
       ) as l
     )
     select own.*, pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
-      g.id, g.seen, g.why, g.session
+      extract(epoch from statement_timestamp())::text as clock, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
         count(*) filter (where s.work = (

@@ -83,6 +83,47 @@ describe('most of several workers at once', () => {
   });
 });
 
+describe('a server’s clock that is set ahead', () => {
+  const silent = { ...lost(7), why: 'silent' } as const;
+  /** Who is declared gone by a check at this second of the worker's clock, and of the server's. */
+  const checked = (suspicion: Suspicion, second: number, serverSecond: number, server = 'one') => {
+    const clock = { serverStartedAt: server, serverMs: serverSecond * 1_000 };
+    suspicion.noteClock(clock, second * 1_000, second * 1_000);
+    return suspicion.judge({ workers: 4, gone: [silent] }, second * 1_000);
+  };
+
+  test('is no silence: for as long as that was, and 30 seconds at most, none is gone', () => {
+    const suspicion = new Suspicion(3_000);
+    suspicion.noteClock({ serverStartedAt: 'one', serverMs: 1e12 }, 0, 0);
+    const times = [1.5, 5, 9, 13, 17, 21, 25, 29];
+    for (const second of times) expect(checked(suspicion, second, 1e9 + 600 + second)).toEqual([]);
+    expect(suspicion.inMs(29_000)).toBe(2_500);
+    expect(checked(suspicion, 31.5, 1e9 + 631.5)).toMatchObject([{ id: 7 }]);
+  });
+
+  test('is also that of another server which takes over', () => {
+    const suspicion = new Suspicion(3_000);
+    suspicion.noteClock({ serverStartedAt: 'one', serverMs: 1e12 }, 0, 0);
+    expect(checked(suspicion, 1.5, 1e9 + 60, 'two')).toEqual([]);
+  });
+
+  test('is not one that differs from the clock of another server that answers in turn', () => {
+    const suspicion = new Suspicion(3_000);
+    for (let ms = 0; ms < 60_000; ms += 3_000) {
+      suspicion.noteClock({ serverStartedAt: 'one', serverMs: 1e12 + ms }, ms, ms);
+      suspicion.noteClock({ serverStartedAt: 'two', serverMs: 1e12 + 60_000 + ms }, ms, ms);
+    }
+    expect(checked(suspicion, 61, 1e9 + 61)).toMatchObject([{ id: 7 }]);
+  });
+
+  test('nor one that runs as time does, or is set back', () => {
+    const suspicion = new Suspicion(3_000);
+    suspicion.noteClock({ serverStartedAt: 'one', serverMs: 1e12 }, 0, 0);
+    expect(checked(suspicion, 4, 1e9 + 4.2)).toMatchObject([{ id: 7 }]);
+    expect(checked(suspicion, 8, 1e9 - 600)).toMatchObject([{ id: 7 }]);
+  });
+});
+
 describe('a worker that was cut off itself', () => {
   test('suspects nobody for as long as it was, however long it has seen them', () => {
     const suspicion = new Suspicion(3_000);

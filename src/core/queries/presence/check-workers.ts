@@ -43,6 +43,8 @@ export interface WorkersCheck {
   readonly pid: number;
   /** When the server was started that has run the check: another one has another time. */
   readonly serverStartedAt: string;
+  /** The server's clock when the check began, in milliseconds since 1970. */
+  readonly serverMs: number;
   readonly gone: readonly GoneWorker[];
 }
 
@@ -70,6 +72,7 @@ export async function checkWorkers(
     unlocked: row?.unlocked === true,
     pid: Number(row?.pid),
     serverStartedAt: String(row?.server),
+    serverMs: Number(row?.clock) * 1_000,
     gone: rows
       .filter(({ id }) => id !== null)
       // The words are the statement's own.
@@ -119,7 +122,7 @@ export function checkWorkersQuery(
       from ${from} as w cross join lateral ${testedLock(tables, worker.id)} as l
     )
     select own.*, pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
-      g.id, g.seen, g.why, g.session
+      extract(epoch from statement_timestamp())::text as clock, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
         count(*) filter (where s.work = (

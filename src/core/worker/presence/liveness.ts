@@ -282,6 +282,7 @@ export class Liveness implements BackgroundPart {
     this.#noteAnswer(atMs);
     if (wasGone) this.#options.onReturn();
     const nowMs = performance.now();
+    this.#suspicion.noteClock(check, atMs, nowMs);
     const condemned = this.#suspicion.judge(check, nowMs);
     this.#nextCheckMs = nowMs + Math.min(checkEveryMs(check.workers), this.#suspicion.inMs(nowMs));
     if (condemned.length === 0) return;

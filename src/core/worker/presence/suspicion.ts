@@ -1,6 +1,9 @@
 import type { GoneWorker, WorkersCheck } from '../../queries/presence/check-workers.ts';
 
-/** Answers further apart have missed what was between: this worker was cut off, blocked or suspended. */
+/**
+ * Answers further apart have missed what was between: this worker was cut off, blocked or suspended. A
+ * server's clock that has moved on by so much more than time was set, or this machine was suspended.
+ */
 const MAX_GAP_MS = 4_500;
 /** After it was cut off itself, a worker suspects no peer for as long as that took, within these bounds. */
 const MIN_RESPITE_MS = 5_000;
@@ -12,12 +15,14 @@ interface Suspect extends GoneWorker {
   readonly sinceMs: number;
 }
 
+type ServerClock = Pick<WorkersCheck, 'serverStartedAt' | 'serverMs'>;
+
 /**
  * Decides from what checks have seen who is to be declared gone. A session that has ended is only a
  * suspicion: a worker whose connection was cut is back in a moment, with a new one or at least a beat. So it
  * must stay ended, and the worker silent, for `reconnectMs`. What looks like the death of others may be one's
  * own trouble, or everybody's: see the constants. Silence is believed at once, since it has lasted long
- * enough by the database's own clock.
+ * enough by the database's own clock, unless that clock was set.
  */
 export class Suspicion {
   readonly #reconnectMs: number;
@@ -25,6 +30,9 @@ export class Suspicion {
   #lastMs: number | undefined;
   #respiteUntilMs = Number.NEGATIVE_INFINITY;
   #several = false;
+  /** How far the clock of each server, by its start, is ahead of this worker's. */
+  readonly #aheadMs = new Map<string, number>();
+  #lastServer = '';
 
   constructor(reconnectMs: number) {
     this.#reconnectMs = reconnectMs;
@@ -51,6 +59,19 @@ export class Suspicion {
     const gapMs = nowMs - (this.#lastMs ?? nowMs);
     this.#lastMs = nowMs;
     if (gapMs > MAX_GAP_MS) this.rest(nowMs, gapMs);
+  }
+
+  /**
+   * Learns what a server's clock said to a question that was sent at `sentMs`. When it was set ahead, all
+   * peers look silent until their next beat. Servers behind one address may differ for ever, so each is
+   * compared with itself; but one that takes over, with the one before it.
+   */
+  noteClock({ serverStartedAt, serverMs }: ServerClock, sentMs: number, nowMs: number): void {
+    const aheadMs = serverMs - sentMs;
+    const before = this.#aheadMs.get(serverStartedAt) ?? this.#aheadMs.get(this.#lastServer) ?? aheadMs;
+    this.#aheadMs.set(serverStartedAt, aheadMs);
+    this.#lastServer = serverStartedAt;
+    if (aheadMs - before > MAX_GAP_MS) this.rest(nowMs, aheadMs - before);
   }
 
   /** Forgets its suspicions, and has none for a while: this worker was itself cut off for `cutOffMs`. */
