@@ -26,6 +26,7 @@ export {
 export { shown } from './core/job/shown.ts';
 export { unstorableIn } from './core/job/stored-json.ts';
 export { asyncContext, processName } from './core/runtime.ts';
+export { resultWithin } from './core/time/resolves-within.ts';
 export { sleep } from './core/time/sleep.ts';
 
 // How any statement is sent, and what an entry knows of the tables.

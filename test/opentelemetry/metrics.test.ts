@@ -307,6 +307,26 @@ describe('figures of the queues', () => {
   });
 });
 
+test('figures that do not come in time delay no other metric, and are not asked for again meanwhile', async () => {
+  const { provider, scrape } = await prometheus();
+  const warn = vi.fn();
+  const ignore = () => {};
+  diag.setLogger({ warn, error: ignore, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
+  const stats = vi.fn(() => new Promise<Figures>(ignore));
+  const { worker } = await runAll(provider, { stats, vitals: async () => vitals });
+  for (let scrapes = 0; scrapes < 2; scrapes++) {
+    const text = await scrape();
+    expect(samplesOf(text, 'drizzle_queue_worker_ready')).toHaveLength(1);
+    expect(samplesOf(text, 'drizzle_queue_vital')).not.toEqual([]);
+    expect(samplesOf(text, 'drizzle_queue_jobs')).toEqual([]);
+  }
+  await worker.stop();
+  expect(stats).toHaveBeenCalledTimes(1);
+  expect(warn).toHaveBeenCalledWith(
+    expect.stringMatching(/^drizzle-queue: figures .*: no answer within 5 s$/),
+  );
+});
+
 test('enqueues are counted with a provider that is registered after createQueue', async () => {
   const { provider, scrape } = await prometheus();
   const queue = createQueue({ around: otel() });

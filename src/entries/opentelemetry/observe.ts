@@ -1,6 +1,6 @@
 import { type BatchObservableResult, diag, type Meter, metrics, type Observable } from '@opentelemetry/api';
 import type { Worker, WorkerEvents } from '../../index.ts';
-import { checkOptions, describeThrown, namesOf, shown } from '../../internal.ts';
+import { checkOptions, describeThrown, namesOf, resultWithin, shown } from '../../internal.ts';
 import { CLIENT_ID, SCOPE, SYSTEM } from './attributes.ts';
 import {
   type Figures,
@@ -49,7 +49,8 @@ const OPTIONS = namesOf<ObserveOptions>({ meter: true, stats: true, vitals: true
  * const stop = observe(worker);
  * ```
  *
- * Figures that cannot be read are left out of that export, and OpenTelemetry's `diag` is told why.
+ * Figures that cannot be read within 5 seconds are left out of that export, and OpenTelemetry's `diag` is told
+ * why.
  *
  * @returns a function that ends it
  * @throws TypeError when the worker or an option is wrong
@@ -132,6 +133,11 @@ function observeSlots(worker: ObservedWorker, meter: Meter): () => void {
   }
 }
 
+/** An export waits for all its figures: those of a database that is silent must not cost it the others. */
+const ANSWER_WITHIN_MS = 5_000;
+/** Then it will not come any more. Until then another question would take one more connection. */
+const GIVEN_UP_AFTER_MS = 60_000;
+
 /** Asks at every export, once at a time: exports of several readers share an answer that is under way. */
 function observeAnswers<TAnswer, TGauges extends Readonly<Record<string, Observable>>>(
   meter: Meter,
@@ -140,13 +146,24 @@ function observeAnswers<TAnswer, TGauges extends Readonly<Record<string, Observa
   report: (result: BatchObservableResult, gauges: TGauges, answer: TAnswer) => void,
 ): () => void {
   let asking: Promise<TAnswer> | undefined;
-  const answer = async () => await ask();
+  let askedMs = Number.NEGATIVE_INFINITY;
+  const askOnce = async () => {
+    const answer = (async () => await ask())();
+    asking = answer;
+    askedMs = performance.now();
+    try {
+      return await answer;
+    } finally {
+      if (asking === answer) asking = undefined;
+    }
+  };
   const callback = async (result: BatchObservableResult) => {
     try {
-      asking ??= answer().finally(() => {
-        asking = undefined;
-      });
-      report(result, gauges, await asking);
+      if (performance.now() - askedMs > GIVEN_UP_AFTER_MS) asking = undefined;
+      const answer = asking ?? askOnce();
+      const inTime = await resultWithin(answer, askedMs + ANSWER_WITHIN_MS - performance.now());
+      if (inTime === undefined) throw new Error(`no answer within ${ANSWER_WITHIN_MS / 1_000} s`);
+      report(result, gauges, inTime);
     } catch (error) {
       const { name, message } = describeThrown(error);
       diag.warn(`drizzle-queue: figures could not be read: ${name}: ${message}`);
