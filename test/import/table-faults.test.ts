@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { defineJob, unvalidated } from 'drizzle-queue';
 import { from, type ImportMapping, type ImportSource, importJobs } from 'drizzle-queue/import';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import type { TableSource } from '../../src/entries/import/source.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -122,4 +123,31 @@ test('rows that share an id are all imported, or none', async () => {
   await database.client`insert into legacy (id, data) values (1, '{"n": 1}'), (1, '{"n": 2}'), (2, '{"n": 3}')`;
   expect(await importJobs(database.db, source, mapping, { batchSize: 1 })).toMatchObject({ imported: 3 });
   expect((await numbers()).sort()).toEqual([1, 2, 3]);
+});
+
+test('rows that others have locked are left, and those that others have taken are not', async () => {
+  const source = await legacy('id serial primary key, data jsonb');
+  await database.client`insert into legacy (data) select jsonb_build_object('n', n) from generate_series(1, 20) n`;
+  const [other, worker] = [await database.client.reserve(), await database.client.reserve()];
+  onTestFinished(() => {
+    other.release();
+    worker.release();
+  });
+  await other`begin`;
+  await other`select from legacy where id in (3, 14) for update`;
+  const taking: ImportSource = {
+    ...source,
+    read: async (...args: Parameters<TableSource['read']>) => {
+      await worker`update legacy set waits = false where id = 7`;
+      if (source.type !== 'table') throw new Error('it is no table');
+      return await source.read(...args);
+    },
+  } as TableSource;
+  const report = await importJobs(database.db, taking, mapping, { batchSize: 10 });
+  await other`rollback`;
+  expect(report).toMatchObject({ imported: 17, left: 2, names: [{ name: 'numbered', left: 2 }] });
+  expect(report.leftJobs).toEqual(
+    ['3', '14'].map((id) => ({ id, name: 'numbered', why: 'locked', message: expect.any(String) })),
+  );
+  expect(await importJobs(database.db, source, mapping)).toMatchObject({ imported: 2, left: 0 });
 });

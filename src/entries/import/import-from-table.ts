@@ -84,6 +84,7 @@ async function moveBatch(
   call: ImportCall,
 ): Promise<Batch> {
   const jobs = await lockedJobs(tx, source, places);
+  const locked = jobs.length < places.length ? await lockedElsewhere(tx, source, places, jobs) : [];
   await faultPoint('import: held');
   const { made, left } = await madeOf(jobs, call);
   const { inserted, duplicates } = await insertImportedJobs(tx, call.settings, made);
@@ -95,7 +96,21 @@ async function moveBatch(
   }
   await faultPoint('import: dropped');
   const others = duplicates.map((job) => leftAsDuplicate(job, job.standingId));
-  return { imported: inserted, left: [...left, ...others] };
+  return { imported: inserted, left: [...left, ...locked, ...others] };
+}
+
+/** Of the jobs of these places, those that still wait and are not among the ones that were locked here. */
+async function lockedElsewhere(
+  tx: Executor,
+  source: TableSource,
+  places: readonly Place[],
+  locked: readonly ReadJob[],
+): Promise<readonly LeftJob[]> {
+  const ids = new Set(locked.map(({ id }) => id));
+  const waiting = await source.read(tx, places, false);
+  return waiting.flatMap(({ id, name }) =>
+    ids.has(id) ? [] : { id, name, why: 'locked', message: 'Another transaction has locked its row' },
+  );
 }
 
 const NOT_SUPPORTED = '0A000';

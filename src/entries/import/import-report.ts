@@ -9,8 +9,9 @@ export interface LeftJob {
    * - `invalid`: its payload, or what the mapping made of it, was refused; or it is due after its deadline.
    * - `duplicate`: a live job here has its unique key.
    * - `unfit`: it hangs on something that cannot be carried over, such as a flow, or a serial queue.
+   * - `locked`: another transaction had locked its row, of a worker that was taking it or of the app.
    */
-  readonly why: 'invalid' | 'duplicate' | 'unfit';
+  readonly why: 'invalid' | 'duplicate' | 'unfit' | 'locked';
   readonly message: string;
 }
 
