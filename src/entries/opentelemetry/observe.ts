@@ -49,8 +49,8 @@ const OPTIONS = namesOf<ObserveOptions>({ meter: true, stats: true, vitals: true
  * const stop = observe(worker);
  * ```
  *
- * Figures that cannot be read within 5 seconds are left out of that export, and OpenTelemetry's `diag` is told
- * why.
+ * Figures that cannot be read within 5 seconds are left out of that export, and OpenTelemetry's `diag` is
+ * told why.
  *
  * @returns a function that ends it
  * @throws TypeError when the worker or an option is wrong
