@@ -16,6 +16,19 @@ export function processName(): string {
   return `${host.getBuiltinModule?.('node:os').hostname() ?? 'no-host'}:${host.pid ?? 0}`;
 }
 
+/**
+ * How long this machine has been up, in milliseconds, including the time in which it was suspended. Setting
+ * its clock does not change that. 0 where the runtime cannot tell.
+ */
+export function uptimeMs(): number {
+  try {
+    return (host.getBuiltinModule?.('node:os').uptime() ?? 0) * 1_000;
+  } catch {
+    // Deno asks for the permission, and some sandboxes refuse it.
+    return 0;
+  }
+}
+
 /** Lets more than ten listen to a signal: of the eleventh, Node.js warns. */
 export function allowManyListeners(signal: AbortSignal): void {
   host.getBuiltinModule?.('node:events').setMaxListeners(0, signal);

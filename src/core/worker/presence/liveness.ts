@@ -15,6 +15,7 @@ import type { Deadline, Deadlines } from '../../time/deadlines.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { checkEveryMs } from './check-rate.ts';
+import { Moment } from './moment.ts';
 import { Session } from './session.ts';
 import { Suspicion } from './suspicion.ts';
 
@@ -93,7 +94,7 @@ export class Liveness implements BackgroundPart {
   /** When the worker last showed itself, and after how many of these changes. */
   #shown = { atMs: performance.now(), changes: 0 };
   /** When the last look was sent that the database has answered. */
-  #answeredMs = performance.now();
+  #answered = new Moment();
   /** Passes when it has been silent for too long. */
   #silence: Deadline | undefined;
   /** Whether the row, as far as is known, shows a session. */
@@ -154,14 +155,15 @@ export class Liveness implements BackgroundPart {
 
   /**
    * Whether no look was answered for as long as peers need to declare this worker gone: the network is
-   * silent, or this process was stopped or blocked. They may have its jobs by now, so until the next answer
-   * it claims nothing and begins nothing; nor until it knows what it has lost, if they have declared it so.
+   * silent, or this process was stopped, blocked or suspended. They may have its jobs by now, so until the
+   * next answer it claims nothing and begins nothing; nor until it knows what it has lost, if they have
+   * declared it so.
    */
   get isCutOff(): boolean {
     if (this.#wasGone) return true;
     const { silentMs, reconnectMs } = this.#options;
     const patienceMs = this.#showsSession ? reconnectMs + CHECK_MS : silentMs;
-    return performance.now() - this.#answeredMs > patienceMs;
+    return this.#answered.isPast(patienceMs);
   }
 
   /** Holds the session on this connection: notifications arrive on it, so it is this worker's own. */
@@ -243,7 +245,8 @@ export class Liveness implements BackgroundPart {
     const { tables, workerId: id, name, queues, kinds } = this.#options;
     const { runner, pid: session, node } = this.#session;
     const worker = { id, name, queues, kinds, session, node };
-    const atMs = performance.now();
+    const sent = new Moment();
+    const atMs = sent.ms;
     const changes = this.#changes;
     const lone = atMs < this.#nextCheckMs;
     // While nothing else is asked, only a beat shows that the database answers.
@@ -258,7 +261,7 @@ export class Liveness implements BackgroundPart {
     if (lone) {
       this.#wasGone ||= await beatWorker(runner, tables, worker);
       if (this.#wasGone) this.#nextCheckMs = atMs;
-      else this.#noteAnswer(atMs);
+      else this.#noteAnswer(sent);
     }
     const check =
       atMs < this.#nextCheckMs
@@ -279,7 +282,7 @@ export class Liveness implements BackgroundPart {
     if (!beat && check.startedAt === undefined) await beatWorker(runner, tables, worker);
     const wasGone = this.#wasGone;
     if (wasGone) await this.#learnOfLosses();
-    this.#noteAnswer(atMs);
+    this.#noteAnswer(sent);
     if (wasGone) this.#options.onReturn();
     const nowMs = performance.now();
     this.#suspicion.noteClock(check, atMs, nowMs);
@@ -307,9 +310,9 @@ export class Liveness implements BackgroundPart {
     if (this.#serverStarts.size > 1) this.#options.onOtherServer();
   }
 
-  #noteAnswer(atMs: number): void {
+  #noteAnswer(sent: Moment): void {
     this.#noteCutOff();
-    this.#answeredMs = atMs;
+    this.#answered = sent;
     this.#awaitSilence();
   }
 
