@@ -109,6 +109,27 @@ describe('the fold', () => {
     expect(steps.map(({ completed }) => completed)).toEqual([2, 2, 2]);
   });
 
+  test('goes on after an hour that was added up while the server’s clock was ahead', async () => {
+    await hoursAgo(30, 1, [row(1)]);
+    while (await foldMetrics(database.db, known));
+    // The clock was ahead by 48 hours then, and is right again.
+    await database.client`
+      update queue_metrics set at = at + interval '48 hours', report = report + 48 * 3600 where worker_id = 0`;
+    await hoursAgo(3, 1, [row(2)]);
+    const sums = () => sumMetrics(database.db, known, 300, true);
+    const now = () => sums().then((steps) => steps.filter(({ at }) => at.getTime() <= Date.now()));
+    expect(await now()).toMatchObject([{ completed: 2 }]);
+    // The reports of both hours.
+    expect(await foldMetrics(database.db, known)).toBe(true);
+    expect(await foldMetrics(database.db, known)).toBe(true);
+    expect(await foldMetrics(database.db, known)).toBe(false);
+    expect(await now()).toMatchObject([{ completed: 2 }]);
+    expect(
+      await database.client`
+      select from queue_metrics where worker_id = 0 and at < now()`,
+    ).toHaveLength(2);
+  });
+
   test('is the same whatever the time zone of the session is', async () => {
     await hoursAgo(3, 1, [row(1), row(2)]);
     const connections = await database.connect(2);

@@ -2,7 +2,8 @@
       select (floor(date_part('epoch', min(m.at)) / 3600) * 3600)::int8 as begin
       from "queue_metrics" as m
       where m.minutes = 1
-        and m.at >= to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0), 0))
+        and m.at >= to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0
+          and f.report <= date_part('epoch', statement_timestamp())::int8 - 3600), 0))
         and m.at < to_timestamp(
           floor((date_part('epoch', statement_timestamp()) - 300) / 3600) * 3600)
     ),

@@ -1,7 +1,8 @@
     with over as (
       select m.worker_id, m.report, m.queue, m.kind from "queue_metrics" as m
       where (m.minutes = 1 and m.at < statement_timestamp() - interval '48 hours'
-          and m.at < to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0), 0)))
+          and m.at < to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0
+          and f.report <= date_part('epoch', statement_timestamp())::int8 - 3600), 0)))
         or (m.minutes = 60 and m.at < statement_timestamp() - interval '720 hours')
       limit $1
       for update skip locked

@@ -43,7 +43,11 @@ export function foldMetricsQuery({ metrics }: KnownMetrics): SQL {
     returning report`;
 }
 
-/** When the last hour ended that was added up, in seconds since 1970; 0 when none was. */
+/**
+ * When the last hour ended that was added up, in seconds since 1970; 0 when none was. Not one that is still
+ * to come: it was added up while the server's clock was ahead, and all reports until then would be in none.
+ */
 export function folded(metrics: KnownMetrics['metrics']): SQL {
-  return sql`coalesce((select max(f.report) + 3600 from ${metrics} as f where f.worker_id = 0), 0)`;
+  return sql`coalesce((select max(f.report) + 3600 from ${metrics} as f where f.worker_id = 0
+          and f.report <= date_part('epoch', statement_timestamp())::int8 - 3600), 0)`;
 }
