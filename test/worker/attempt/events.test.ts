@@ -8,6 +8,7 @@ import {
   runNext,
   unvalidated,
 } from 'drizzle-queue';
+import pg from 'pg';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { nextTurn } from '../../../src/core/runtime.ts';
 import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
@@ -128,6 +129,21 @@ describe('events', () => {
       ]);
     },
   );
+
+  test('a listener whose own pool has ended is an error of the worker as well', async () => {
+    const pool = new pg.Pool({ connectionString: database.url });
+    await pool.end();
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, () => {})] });
+    worker.on('completed', async () => void (await pool.query('select 1')));
+    const error = nextEvent(worker, 'error');
+    await queue.enqueue(database.db, work, 'x');
+    await worker.start();
+    onTestFinished(() => worker.stop());
+    expect((await error)[0]).toMatchObject({
+      error: { message: 'Cannot use a pool after calling end on the pool' },
+      during: "a listener of 'completed'",
+    });
+  });
 
   test('an error that throws when it is asked what it is reaches its listeners', () => {
     const events = new WorkerEmitter();

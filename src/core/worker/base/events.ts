@@ -139,6 +139,10 @@ export class WorkerEmitter {
   /** Emits an event; no error of a statement that an ended pool has refused: one error says that it was. */
   emit<K extends keyof WorkerEvents>(event: K, ...args: WorkerEvents[K]): void {
     if (event === 'error' && isPoolEnded((args as WorkerEvents['error'])[0].error)) return;
+    this.#tellAll(event, ...args);
+  }
+
+  #tellAll<K extends keyof WorkerEvents>(event: K, ...args: WorkerEvents[K]): void {
     const listeners = this.#listeners.get(event) as Set<Listener<K>> | undefined;
     if (listeners === undefined || listeners.size === 0) {
       // An unheard error would be worse than a line on stderr.
@@ -165,10 +169,13 @@ export class WorkerEmitter {
     }
   }
 
-  /** An error of a listener of errors is printed: as an `error` event it would come back to that listener. */
+  /**
+   * An error of a listener of errors is printed: as an `error` event it would come back to that listener. One
+   * that says that a pool has ended may be about another pool of the app.
+   */
   #noteFailure(event: keyof WorkerEvents, error: unknown): void {
     if (event === 'error') print({ error, during: 'a listener of its errors' });
-    else this.emit('error', { error, during: `a listener of '${event}'` });
+    else this.#tellAll('error', { error, during: `a listener of '${event}'` });
   }
 
   /** A map cannot say that the listeners under a key are that key's; `on` is the only way in. */
