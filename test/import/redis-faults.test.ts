@@ -175,6 +175,30 @@ describe.skipIf(WITHOUT_REDIS !== undefined)('BullMQ on Redis', () => {
     expect(ids.map(({ n }) => n)).toEqual(await numbers());
   });
 
+  test('jobs that have ended since they were listed are not looked for among all that wait', async () => {
+    const { queue, client, importAll, key } = await open(Array.from({ length: 40 }, (_, n) => n));
+    const others = Array.from({ length: 5_000 }, (_, n) => ({ name: 'other', data: { n } }));
+    await queue.addBulk(others);
+    const listed = await queue.getWaiting(0, 39);
+    const ranges = async () => {
+      const [, calls] =
+        /cmdstat_lrange:calls=(\d+)/.exec(String(await client.call('INFO', 'commandstats'))) ?? [];
+      return Number(calls ?? 0);
+    };
+    // Of the second batch, and of the third.
+    once('import: held', async () => {
+      await client.call('CONFIG', 'RESETSTAT');
+      for (const id of [listed[12]?.id, listed[25]?.id]) {
+        await client.call('LREM', key('wait'), -1, String(id));
+        await client.call('HSET', key(String(id)), 'finishedOn', Date.now());
+        await client.call('ZADD', key('completed'), Date.now(), String(id));
+      }
+    });
+    expect(await importAll(mapping, 10)).toMatchObject({ imported: 38, left: 5_000 });
+    // One for each batch that still follows.
+    expect(await ranges()).toBe(3);
+  });
+
   test('connections that break at every step lose and double nothing', async () => {
     const { importAll, client } = await open(Array.from({ length: 30 }, (_, n) => n));
     let broken = 0;

@@ -88,8 +88,12 @@ for i = 4, #ARGV do
       redis.call('ZREM', key, id)
       redis.call('HSET', KEYS[2], id, state .. ' ' .. score)
     else
-      wanted[id] = true
-      open = open + 1
+      -- One that has ended since it was listed would be looked for among all that wait.
+      local job = redis.call('HMGET', ARGV[3] .. id, 'name', 'finishedOn')
+      if job[1] and not job[2] then
+        wanted[id] = true
+        open = open + 1
+      end
     end
   end
 end
