@@ -1,5 +1,6 @@
-import { type Counter, type Histogram, type Meter, metrics } from '@opentelemetry/api';
-import { ERROR_TYPE, OPERATION, OPERATION_TYPE, SCOPE, SYSTEM } from './attributes.ts';
+import type { Counter, Histogram, Meter } from '@opentelemetry/api';
+import { ERROR_TYPE, OPERATION, OPERATION_TYPE, SYSTEM } from './attributes.ts';
+import { currentInstruments } from './current-instruments.ts';
 
 /** By OpenTelemetry's conventions, in seconds. */
 export const OPERATION_BOUNDARIES = [
@@ -13,17 +14,21 @@ interface Instruments {
 
 /** What enqueues are counted with. */
 export class SentMetrics {
-  readonly #given: Meter | undefined;
-  #provider: unknown;
-  #instruments: Instruments | undefined;
+  readonly #instruments: () => Instruments;
 
-  /** @param meter without it the global provider's, even if that is registered later */
+  /** @param meter see {@link currentInstruments} */
   constructor(meter: Meter | undefined) {
-    this.#given = meter;
+    this.#instruments = currentInstruments(meter, (meter) => ({
+      sent: meter.createCounter('messaging.client.sent.messages', {
+        unit: '{message}',
+        description: 'Jobs that were enqueued',
+      }),
+      duration: operationDuration(meter),
+    }));
   }
 
   note(attributes: Readonly<Record<string, string>>, jobs: number, durationMs: number, error?: string): void {
-    const { sent, duration } = this.#current;
+    const { sent, duration } = this.#instruments();
     const all = {
       ...SYSTEM,
       [OPERATION]: 'send',
@@ -32,24 +37,6 @@ export class SentMetrics {
     };
     duration.record(durationMs / 1_000, { ...all, ...operationOf('send') });
     if (jobs > 0) sent.add(jobs, all);
-  }
-
-  /** Unlike tracers, meters of the global API stay what they were when they were asked for. */
-  get #current(): Instruments {
-    const provider = metrics.getMeterProvider();
-    if (this.#instruments !== undefined && (this.#given !== undefined || provider === this.#provider)) {
-      return this.#instruments;
-    }
-    this.#provider = provider;
-    const meter = this.#given ?? provider.getMeter(SCOPE);
-    this.#instruments = {
-      sent: meter.createCounter('messaging.client.sent.messages', {
-        unit: '{message}',
-        description: 'Jobs that were enqueued',
-      }),
-      duration: operationDuration(meter),
-    };
-    return this.#instruments;
   }
 }
 
