@@ -22,8 +22,8 @@ const BATCH = 1_000;
 const SHARE = 1 / 10;
 
 /** The `firstWithinMs` of a worker: one that ends when its queues are empty may be all that prunes. */
-export function firstPruneWithinMs(untilEmpty: boolean): number {
-  return untilEmpty ? 0 : FIRST_WITHIN_MS;
+export function firstPruneWithinMs(untilEmpty: boolean, withinMs = FIRST_WITHIN_MS): number {
+  return untilEmpty ? 0 : withinMs;
 }
 
 /**

@@ -1,12 +1,12 @@
 import type { BackgroundFeature } from '../../../core/worker/background-feature.ts';
-import { Pruning } from '../../../core/worker/upkeep/prune.ts';
+import { firstPruneWithinMs, Pruning } from '../../../core/worker/upkeep/prune.ts';
 import { pruneMetrics } from '../queries/prune-metrics.ts';
 import type { MetricsTables } from '../schema/index.ts';
 import { METRICS_ENTRY } from '../sql/metrics-entry.ts';
 import { HourlyTotals } from './hourly-totals.ts';
 import { Reporting } from './reporting.ts';
 
-const FIRST_PRUNE_WITHIN_MS = 60_000;
+const FIRST_WITHIN_MS = 60_000;
 
 /** What a worker does for metrics: it reports how attempts end, adds up the hours and prunes what is old. */
 export function metricsInWorker(queueMetrics: MetricsTables['queueMetrics']): BackgroundFeature {
@@ -19,8 +19,7 @@ export function metricsInWorker(queueMetrics: MetricsTables['queueMetrics']): Ba
       const pruning = new Pruning({
         prune: (limit) => pruneMetrics(db, known, limit),
         what: 'metrics',
-        // A drain may be all that prunes.
-        firstWithinMs: untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS,
+        firstWithinMs: firstPruneWithinMs(untilEmpty, FIRST_WITHIN_MS),
         events,
       });
       return {
