@@ -42,6 +42,7 @@ export {
   queryRows,
   type RawRow,
   type Runner,
+  rowsOf,
   sqlStateOf,
 } from './core/sql/executor.ts';
 export { transact } from './core/sql/transact.ts';

@@ -121,10 +121,15 @@ export async function queryRows(
       error
     );
   }
-  // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }.
-  const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
+  const rows = rowsOf(result);
   if (rows === undefined) throw new TypeError(NO_DATABASE);
   return rows;
+}
+
+/** The rows of what `db.execute` returns; `undefined` when it is no result. */
+export function rowsOf(result: unknown): RawRow[] | undefined {
+  // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }.
+  return Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
 }
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */

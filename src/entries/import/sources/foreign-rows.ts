@@ -1,14 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../../index.ts';
-import { checkText, type RawRow } from '../../../internal.ts';
+import { checkText, type RawRow, rowsOf } from '../../../internal.ts';
 import type { ReadJob } from '../foreign-job.ts';
 import type { ForeignCount, Place } from '../source.ts';
 
 /** Rows of another system's tables. Errors of the driver pass unchanged: the tables are not ours. */
 export async function foreignRows(db: Executor, query: SQL): Promise<RawRow[]> {
-  const result: unknown = await db.execute(query);
-  // As for our own statements, drivers return an array or { rows }.
-  const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
+  const rows = rowsOf(await db.execute(query));
   if (rows === undefined) throw new TypeError('importJobs: the database returned no rows');
   return rows;
 }
