@@ -19,10 +19,12 @@ export interface RunningJob extends JobInfo {
    * Records how far the handler is: any JSON value of at most 4,096 bytes. `queue.find` and `queue.list`
    * return the last one while the job is live; the result does not keep it.
    *
-   * Call it as often as you like. The first value is written at once and the last one always; those between
-   * at most four times a second, together with those of the queue's other jobs in this worker. It never
-   * throws or waits: a value that cannot be stored, or a database that does not answer, is an `error` event
-   * of the worker. In `runNext` nothing is written: it would not be visible before the transaction ends.
+   * Call it as often as you like. The first value is written at once, and later ones at most four times a
+   * second, together with those of the queue's other jobs in this worker. The last one is always written if
+   * the attempt still runs when its turn comes: what is reported just before it ends may be lost, also where
+   * the job is to run again. It never throws or waits: a value that cannot be stored, or a database that does
+   * not answer, is an `error` event of the worker. In `runNext` nothing is written: it would not be visible
+   * before the transaction ends.
    */
   progress(value: unknown): void;
 }
