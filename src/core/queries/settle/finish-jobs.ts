@@ -112,8 +112,8 @@ function toKey({ id, fence }: { readonly id?: unknown; readonly fence?: unknown 
  * is locked
  * @insteadOnCitus (of a small table; of a grown table) finishJobsQuery: the size of the coordinator's table
  * is 0
- * @insteadOnCitus (of members; of members in groups) an error: no worker starts there whose queue has
- * workflows
+ * @insteadOnCitus (of members; of members in a small table; of members in groups) an error: no worker starts
+ * there whose queue has workflows
  */
 export function finishJobsQuery(
   tables: QueueTables,
