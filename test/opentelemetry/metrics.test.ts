@@ -64,6 +64,8 @@ const figures: Figures = {
   queues: [
     { queue: 'mail', due: 5, running: 2, scheduled: 7, waiting: 1, oldestDueMs: 1_500, workers: 3 },
     { queue: 'idle', due: 0, running: 0, scheduled: 0, oldestDueMs: undefined },
+    { queue: 'locked', due: 0, running: 0, scheduled: 0, oldestDueMs: undefined, precision: 'unknown' },
+    { queue: 'seen', due: 0, running: 0, scheduled: 0, oldestDueMs: 2_500, precision: 'unknown' },
     { queue: 'unknown', due: 9, running: 0, scheduled: 0, oldestDueMs: undefined },
   ],
 };
@@ -252,6 +254,12 @@ describe('figures of the queues', () => {
     expect(oldest.map(({ labels, value }) => [labels.messaging_destination_name, value])).toEqual([
       ['mail', 1.5],
       ['idle', 0],
+      ['seen', 2.5],
+    ]);
+    expect([jobs('idle', 'due'), jobs('locked', 'due'), jobs('seen', 'due')]).toEqual([
+      0,
+      undefined,
+      undefined,
     ]);
     expect(sumOf(text, 'drizzle_queue_workers', { messaging_destination_name: 'mail' })).toBe(3);
     const rank = (code: string) => sumOf(text, 'drizzle_queue_vital', { drizzle_queue_vital_code: code });

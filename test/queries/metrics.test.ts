@@ -174,7 +174,10 @@ describe('counts by the indexes', () => {
       { queue: 'short', kind: 'c', due: 0, scheduled: 1, oldestDueMs: undefined },
       { queue: 'grouped', kind: 'd', due: 1, grouped: 1 },
     ]);
-    const heads = await findHeads(database.db, tables, 100);
+    const { heads, areAll } = await findHeads(database.db, tables, 100);
+    expect(areAll).toBe(true);
+    expect(await findHeads(database.db, tables, 3)).toMatchObject({ areAll: false });
+    expect(await findHeads(database.db, tables, 4)).toMatchObject({ areAll: true });
     expect(heads.map(({ queue, kind }) => [queue, kind])).toEqual([
       ['short', 'b'],
       ['long', 'a'],

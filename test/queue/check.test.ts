@@ -575,6 +575,7 @@ test('every finding has an entry in the guide', async () => {
     'policy-missing': true,
     'pooled-by-transaction': true,
     'postgres-too-old': true,
+    'queues-unchecked': true,
     'read-only': true,
     'single-connection': true,
     'tables-elsewhere': true,

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { RawRow } from './executor.ts';
 
 /**
  * Begins a recursive statement with two lists, each found by an index that leads from one entry to the next:
@@ -30,4 +31,11 @@ export function allBands({ queueJobs }: QueueTables): SQL {
         where j.group_key is not null and j.queue > g.queue order by j.queue limit 1
       ) as n
     )`;
+}
+
+/** Whether lists that were cut at `limit` had fewer entries. Each row names its `list`, and is one entry. */
+export function areWhole(rows: readonly RawRow[], limit: number): boolean {
+  const entries = new Map<unknown, number>();
+  for (const { list } of rows) entries.set(list, (entries.get(list) ?? 0) + 1);
+  return [...entries.values()].every((length) => length < limit);
 }

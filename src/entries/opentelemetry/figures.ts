@@ -11,6 +11,8 @@ export interface Figures {
     readonly waiting?: number | undefined;
     /** `undefined` when none is due, or the figure is unknown. */
     readonly oldestDueMs?: number | undefined;
+    /** `'unknown'` when the jobs could not be counted; the counts are then 0. */
+    readonly precision?: string | undefined;
     /** How many registered workers serve the queue. */
     readonly workers?: number | undefined;
   }[];
@@ -98,13 +100,15 @@ export function observeFigures(
   gauges: FigureGauges,
   { queues }: Figures,
 ): void {
-  for (const { queue, due, running, scheduled, waiting, oldestDueMs, workers } of queues) {
+  for (const { queue, due, running, scheduled, waiting, oldestDueMs, precision, workers } of queues) {
     const attributes = { ...SYSTEM, [DESTINATION]: queue };
+    const isCounted = precision !== 'unknown';
     for (const [state, jobs] of Object.entries({ due, running, scheduled, waiting })) {
-      if (jobs !== undefined) result.observe(gauges.jobs, jobs, { ...attributes, [STATE]: state });
+      if (isCounted && jobs !== undefined)
+        result.observe(gauges.jobs, jobs, { ...attributes, [STATE]: state });
     }
     // Without due jobs nothing is late. Only a look that failed leaves the age unknown.
-    const oldestMs = due === 0 ? 0 : oldestDueMs;
+    const oldestMs = isCounted && due === 0 ? 0 : oldestDueMs;
     if (oldestMs !== undefined) result.observe(gauges.oldestDue, oldestMs / 1_000, attributes);
     if (workers !== undefined) result.observe(gauges.workers, workers, attributes);
   }

@@ -35,7 +35,7 @@
       ) as n
     )
     (
-      select b.queue, h.kind,
+      select 1 as list, b.queue, h.kind,
         (date_part('epoch', statement_timestamp()) - date_part('epoch', h.run_at)) * 1000 as due_ms
       from (select * from band limit $1) as b
       left join lateral (
@@ -47,19 +47,19 @@
     )
     union all
     (
-      select p.queue, h.kind,
+      select 2, p.queue, h.kind,
         (date_part('epoch', statement_timestamp()) - date_part('epoch', h.run_at)) * 1000 as due_ms
       from (select * from part limit $2) as p
-      cross join lateral (
+      left join lateral (
         select j.kind, j.run_at from "queue_jobs" as j
         where j.queue = p.queue and j.group_key = p.group_key and j.priority = p.priority
           and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
-      ) as h
+      ) as h on true
     )
     union all
     (
-      select g.queue, null, null from grouped as g limit $3
+      select 3, g.queue, null, null from grouped as g limit $3
     )
 -- $1 = 1000
 -- $2 = 1000

@@ -22,7 +22,7 @@
       ) as n
     )
     (
-      select b.queue, p.parked, p.parked_id, h.id, h.kind, h.due_ms, n.overtaken, n.served
+      select 1 as list, b.queue, p.parked, p.parked_id, h.id, h.kind, h.due_ms, n.overtaken, n.served
       from (select * from band limit $1) as b
       cross join lateral (
         select count(*)::float8 as parked, min(j.id) as parked_id from (
@@ -50,7 +50,7 @@
     )
     union all
     (
-      select g.queue, p.parked, p.parked_id, null, null, null, null, null
+      select 3, g.queue, p.parked, p.parked_id, null, null, null, null, null
       from (select * from grouped limit $2) as g
       cross join lateral (
         select count(*)::float8 as parked, min(j.id) as parked_id from (

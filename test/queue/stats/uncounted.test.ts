@@ -90,6 +90,74 @@ describe('where the jobs cannot be counted in time', () => {
   });
 });
 
+describe('of more queues than are looked at', () => {
+  const vitalsOf = async (db: typeof database.db) => {
+    const { vitals } = await createQueue().vitals(db);
+    return Object.fromEntries(vitals.map(({ code, severity }) => [code, severity]));
+  };
+
+  beforeEach(async () => {
+    await clearTables(database.client);
+    await emptyTables(database.client, 'queue_workers', 'queue_pauses');
+  });
+
+  test('each that is late is told of, also where only some are estimated', async () => {
+    await addJobs(
+      database.client,
+      Array.from({ length: 101 }, (_, n) => ({ queue: `q${1_000 + n}`, dueInMs: -3_600_000 })),
+    );
+    await database.client`analyze queue_jobs`;
+    const db = cancelling(COUNTS);
+    const { vitals } = await createQueue().vitals(db);
+    expect(vitals.filter(({ code }) => code === 'oldest-due')).toHaveLength(101);
+    const { queues } = await createQueue().stats(db);
+    expect(queues).toHaveLength(101);
+    expect(queues[100]).toMatchObject({ queue: 'q1100', precision: 'unknown' });
+    expect(queues[100]?.oldestDueMs).toBeGreaterThanOrEqual(3_600_000);
+  });
+
+  test('what was not estimated is known to be well where none of its jobs is due', async () => {
+    await addJobs(
+      database.client,
+      Array.from({ length: 101 }, (_, n) => ({ queue: `q${1_000 + n}`, dueInMs: 3_600_000 })),
+    );
+    expect(await vitalsOf(cancelling(COUNTS))).toMatchObject({ 'oldest-due': 'ok' });
+  });
+
+  test('a group behind the first thousand may be late', async () => {
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts, run_at, group_key)
+      select 'mail', 'k', '1', 1, now() + case when n = 1001 then -1 else 1 end * interval '1 hour',
+        'g' || (1000 + n)
+      from generate_series(1, 1001) as n`;
+    await database.client`analyze queue_jobs`;
+    const db = cancelling(COUNTS);
+    expect(await vitalsOf(db)).toMatchObject({ 'oldest-due': 'unknown' });
+    const { queues } = await createQueue().stats(db);
+    expect(queues[0]?.due === 0 && queues[0].precision === 'exact').toBe(false);
+  });
+
+  test('a queue behind the first thousand may be late, or have jobs that no claim can take', async () => {
+    await database.client`
+      insert into queue_workers (name, queues, kinds) values ('w', '["q2001", "q3000"]', '["k"]')`;
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts, run_at)
+      select 'q' || (1000 + n), 'k', '1', 1, now() + case when n = 1001 then -1 else 1 end * interval '1 hour'
+      from generate_series(1, 1001) as n`;
+    // The count of everything is cancelled, that of the first jobs of each queue is not.
+    const db = cancelling(COUNTS.slice(0, 1));
+    expect(await vitalsOf(db)).toMatchObject({ 'oldest-due': 'unknown', 'claims-refused': 'unknown' });
+    const { queues } = await createQueue().stats(db);
+    const served = queues.filter(({ workers }) => workers > 0);
+    expect(served.map(({ queue, due, precision }) => [queue, due > 0 || precision !== 'exact'])).toEqual([
+      ['q2001', true],
+      ['q3000', true],
+    ]);
+    const findings = await createQueue().check(database.db);
+    expect(findings.map(({ code }) => code)).toContain('queues-unchecked');
+  });
+});
+
 const WORKERS = '"queue_workers" as w group by';
 const PAUSES = '"queue_pauses" as p order by';
 const RESULTS = 'from "queue_results" as r';

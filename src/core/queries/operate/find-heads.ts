@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { allBands } from '../../sql/all-bands.ts';
+import { allBands, areWhole } from '../../sql/all-bands.ts';
 import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
@@ -12,6 +12,13 @@ export interface Head {
   readonly dueMs: number;
 }
 
+/** The heads that were found. */
+export interface Heads {
+  readonly heads: readonly Head[];
+  /** Whether these are all. */
+  readonly areAll: boolean;
+}
+
 /**
  * Of each priority of each queue with live jobs, and of each of its groups, the job that has been due for
  * longest. At most `limit` of them, as many of groups, and as many queues with groups.
@@ -19,13 +26,14 @@ export interface Head {
  * **Under concurrency.** A plain read of one snapshot. It goes from queue to queue in the indexes of the
  * claims, and reads a row or two of each; under an old snapshot it walks over the dead ones.
  */
-export async function findHeads(db: Runner, tables: QueueTables, limit: number): Promise<Head[]> {
+export async function findHeads(db: Runner, tables: QueueTables, limit: number): Promise<Heads> {
   const rows = await queryRows(db, tables, findHeadsQuery(tables, limit));
-  return rows.map((row) => ({
+  const heads = rows.map((row) => ({
     queue: String(row.queue),
     kind: row.kind === null ? undefined : String(row.kind),
     dueMs: msOf(row.due_ms ?? 0),
   }));
+  return { heads, areAll: areWhole(rows, limit) };
 }
 
 /**
@@ -50,7 +58,7 @@ export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
       ) as n
     )
     (
-      select b.queue, h.kind,
+      select 1 as list, b.queue, h.kind,
         ${msBetween('h.run_at', 'statement_timestamp()')} as due_ms
       from (select * from band limit ${limit}) as b
       left join lateral (
@@ -62,18 +70,18 @@ export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
     )
     union all
     (
-      select p.queue, h.kind,
+      select 2, p.queue, h.kind,
         ${msBetween('h.run_at', 'statement_timestamp()')} as due_ms
       from (select * from part limit ${limit}) as p
-      cross join lateral (
+      left join lateral (
         select j.kind, j.run_at from ${queueJobs} as j
         where j.queue = p.queue and j.group_key = p.group_key and j.priority = p.priority
           and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
-      ) as h
+      ) as h on true
     )
     union all
     (
-      select g.queue, null, null from grouped as g limit ${limit}
+      select 3, g.queue, null, null from grouped as g limit ${limit}
     )`;
 }

@@ -4,7 +4,7 @@ import { msBetween } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
 import { findFirstDue } from './find-first-due.ts';
-import type { PassedOver } from './find-passed-over.ts';
+import type { FoundPassedOver, PassedOver } from './find-passed-over.ts';
 
 /** Less than a minute is not told of. */
 const LATE_MS = 60_000;
@@ -21,14 +21,14 @@ export async function findPassedOverInShards(
   db: Runner,
   tables: QueueTables,
   limit: number,
-): Promise<PassedOver[]> {
+): Promise<FoundPassedOver> {
   const rows = await queryRows(db, tables, findPassedOverInShardsQuery(tables, limit));
-  const found: PassedOver[] = [];
+  const bands: PassedOver[] = [];
   let heads = 0;
   for (const row of rows) {
     const queue = String(row.queue);
-    const isLate = Number(row.due_ms ?? 0) >= LATE_MS && heads++ < MAX_HEADS;
-    found.push({
+    const isLate = Number(row.due_ms ?? 0) >= LATE_MS && ++heads <= MAX_HEADS;
+    bands.push({
       queue,
       parked: Number(row.parked),
       parkedId: row.parked_id === null ? undefined : Number(row.parked_id),
@@ -37,7 +37,7 @@ export async function findPassedOverInShards(
       isServed: row.served === true,
     });
   }
-  return found;
+  return { bands, areAll: rows.length < limit && heads <= MAX_HEADS };
 }
 
 /**

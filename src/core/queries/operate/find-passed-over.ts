@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { allBands } from '../../sql/all-bands.ts';
+import { allBands, areWhole } from '../../sql/all-bands.ts';
 import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
@@ -19,6 +19,13 @@ export interface PassedOver {
   readonly isServed: boolean;
 }
 
+/** What was found. */
+export interface FoundPassedOver {
+  readonly bands: readonly PassedOver[];
+  /** Whether there are no more. */
+  readonly areAll: boolean;
+}
+
 /** So many jobs behind the head are looked at, and so many that are parked. */
 const LOOK = sql.raw('1000');
 
@@ -28,9 +35,13 @@ const LOOK = sql.raw('1000');
  *
  * **Under concurrency.** A plain read of one snapshot, by the indexes of the claims.
  */
-export async function findPassedOver(db: Runner, tables: QueueTables, limit: number): Promise<PassedOver[]> {
+export async function findPassedOver(
+  db: Runner,
+  tables: QueueTables,
+  limit: number,
+): Promise<FoundPassedOver> {
   const rows = await queryRows(db, tables, findPassedOverQuery(tables, limit));
-  return rows.map((row) => ({
+  const bands = rows.map((row) => ({
     queue: String(row.queue),
     parked: Number(row.parked ?? 0),
     parkedId: row.parked_id === null ? undefined : Number(row.parked_id),
@@ -41,6 +52,7 @@ export async function findPassedOver(db: Runner, tables: QueueTables, limit: num
     isOvertaken: row.overtaken === true,
     isServed: row.served === true,
   }));
+  return { bands, areAll: areWhole(rows, limit) };
 }
 
 /**
@@ -53,7 +65,7 @@ export function findPassedOverQuery(tables: QueueTables, limit: number): SQL {
   return sql`
     ${allBands(tables)}
     (
-      select b.queue, p.parked, p.parked_id, h.id, h.kind, h.due_ms, n.overtaken, n.served
+      select 1 as list, b.queue, p.parked, p.parked_id, h.id, h.kind, h.due_ms, n.overtaken, n.served
       from (select * from band limit ${limit}) as b
       cross join lateral (
         select count(*)::float8 as parked, min(j.id) as parked_id from (
@@ -81,7 +93,7 @@ export function findPassedOverQuery(tables: QueueTables, limit: number): SQL {
     )
     union all
     (
-      select g.queue, p.parked, p.parked_id, null, null, null, null, null
+      select 3, g.queue, p.parked, p.parked_id, null, null, null, null, null
       from (select * from grouped limit ${limit}) as g
       cross join lateral (
         select count(*)::float8 as parked, min(j.id) as parked_id from (

@@ -21,6 +21,7 @@ export type FindingCode =
   | 'policy-missing'
   | 'pooled-by-transaction'
   | 'postgres-too-old'
+  | 'queues-unchecked'
   | 'read-only'
   | 'single-connection'
   | 'tables-elsewhere'

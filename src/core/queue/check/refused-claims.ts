@@ -15,12 +15,17 @@ export async function refusedClaims(
   { onCitus, crews, paused, isLimited }: KnownQueues & { readonly isLimited: (queue: string) => boolean },
 ): Promise<Finding[]> {
   const look = onCitus ? findPassedOverInShards : findPassedOver;
-  const found = await look(db, tables, MAX_BANDS);
-  return leftOut(found, crews, (queue) => paused.has(queue) || isLimited(queue)).map(
-    ({ count, ...found }) => ({
-      code: 'claims-refused',
-      severity: 'warning',
-      ...found,
-    }),
+  const { bands, areAll } = await look(db, tables, MAX_BANDS);
+  const findings: Finding[] = leftOut(bands, crews, (queue) => paused.has(queue) || isLimited(queue)).map(
+    ({ count, ...found }) => ({ code: 'claims-refused', severity: 'warning', ...found }),
   );
+  if (!areAll) {
+    findings.push({
+      code: 'queues-unchecked',
+      severity: 'hint',
+      message: 'There are too many queues to look in all of them for jobs whose claims the database refuses',
+      fix: "Look for such jobs in the workers' error events",
+    });
+  }
+  return findings;
 }

@@ -1,6 +1,6 @@
 import { countJobs } from '../../queries/operate/count-jobs.ts';
 import type { Crew } from '../../queries/operate/find-crews.ts';
-import { findHeads, type Head } from '../../queries/operate/find-heads.ts';
+import { findHeads, type Heads } from '../../queries/operate/find-heads.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import { workersOf } from '../stats/workers-of.ts';
@@ -29,7 +29,7 @@ export async function unservedKinds(
   { onCitus, crews, paused }: KnownQueues,
 ): Promise<Finding[]> {
   const look = onCitus ? headsOfAll : findHeads;
-  const heads = await look(db, tables, MAX_HEADS);
+  const { heads, areAll } = await look(db, tables, MAX_HEADS);
   const found = new Map<string, Finding>();
   for (const { queue, kind, dueMs } of heads) {
     if (kind === undefined || dueMs < UNSERVED_MS || paused.has(queue)) continue;
@@ -52,13 +52,23 @@ export async function unservedKinds(
         : `Start a worker with queues: { '${queue}': {} } and a handler of '${kind}'`,
     });
   }
-  return [...found.values()];
+  if (areAll) return [...found.values()];
+  return [
+    ...found.values(),
+    {
+      code: 'queues-unchecked',
+      severity: 'hint',
+      message: 'There are too many queues or groups to look in all of them for kinds that no worker serves',
+      fix: 'Look at queue.vitals, which counts the jobs of all queues where that takes no longer than 2 seconds',
+    },
+  ];
 }
 
-async function headsOfAll(db: Runner, tables: QueueTables): Promise<Head[]> {
-  return (await countJobs(db, tables)).map(({ queue, kind, oldestDueMs }) => ({
+async function headsOfAll(db: Runner, tables: QueueTables): Promise<Heads> {
+  const heads = (await countJobs(db, tables)).map(({ queue, kind, oldestDueMs }) => ({
     queue,
     kind: oldestDueMs === undefined ? undefined : kind,
     dueMs: oldestDueMs ?? 0,
   }));
+  return { heads, areAll: true };
 }

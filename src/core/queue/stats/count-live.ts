@@ -5,7 +5,7 @@ import { type CountedRetrying, countRetrying } from '../../queries/operate/count
 import { COUNTED_JOBS, countSomeJobs } from '../../queries/operate/count-some-jobs.ts';
 import { estimateJobs } from '../../queries/operate/estimate-jobs.ts';
 import { type Crew, findCrews } from '../../queries/operate/find-crews.ts';
-import { findHeads, type Head } from '../../queries/operate/find-heads.ts';
+import { findHeads, type Heads } from '../../queries/operate/find-heads.ts';
 import { findPauses, type PausedQueue } from '../../queries/operate/find-pauses.ts';
 import { sizeOfTables } from '../../queries/operate/size-of-tables.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
@@ -22,7 +22,10 @@ export interface LiveFigures {
   /** By queue, those without live jobs included where they are known. */
   readonly queues: ReadonlyMap<string, LiveCounts>;
   readonly kinds: readonly (CountedKind & { readonly precision: Precision })[];
-  /** Whether all queues with live jobs are among these: not where their table is locked. */
+  /**
+   * Whether all queues with live jobs are among these, each with its oldest due job: not where their table is
+   * locked, or where there are more of them than are looked at.
+   */
   readonly hasAllQueues: boolean;
   /** `undefined` where they could not be read in time, which does not mean that there are none. */
   readonly results: readonly CountedResults[] | undefined;
@@ -153,27 +156,29 @@ async function countSomehow(
     (await withinTime(db, tables, HEADS_MS, async ({ runner }) =>
       (await isCitus(runner, tables)) ? undefined : await findHeads(runner, tables, MAX_QUEUES),
     )) ?? undefined;
-  const all = [...new Set([...(heads ?? []).map(({ queue }) => queue), ...names])];
+  const all = [...new Set([...(heads?.heads ?? []).map(({ queue }) => queue), ...names])];
   const estimated = await withinTime(db, tables, ESTIMATED_MS, ({ runner }) => estimate(runner, tables, all));
-  const queues =
-    estimated ?? new Map(all.map((queue) => [queue, { ...NONE, precision: 'unknown' as const }]));
+  const queues = new Map(
+    all.map((queue) => [queue, estimated?.get(queue) ?? { ...NONE, precision: 'unknown' as const }]),
+  );
   if (heads === undefined) return { queues, kinds: [], hasAllQueues: false };
   return withHeads(queues, heads);
 }
 
 /** What is known of some queues, with the job of each that has been due for longest. */
-function withHeads(queues: ReadonlyMap<string, LiveCounts>, heads: readonly Head[]): Counted {
+function withHeads(queues: ReadonlyMap<string, LiveCounts>, { heads, areAll }: Heads): Counted {
   const due = heads.flatMap(({ queue, kind, dueMs }) => (kind === undefined ? [] : [{ queue, kind, dueMs }]));
   const oldestOf = (of: readonly { readonly dueMs: number }[]) =>
     of.length === 0 ? undefined : Math.max(...of.map(({ dueMs }) => dueMs));
   const found = [...queues].map(([queue, counts]) => {
     const oldestDueMs = oldestOf(due.filter((head) => head.queue === queue));
-    return [queue, { ...counts, oldestDueMs, due: oldestDueMs === undefined ? 0 : counts.due }] as const;
+    const isIdle = areAll && oldestDueMs === undefined;
+    return [queue, { ...counts, oldestDueMs, due: isIdle ? 0 : counts.due }] as const;
   });
   const kinds = new Map(due.map(({ queue, kind }) => [JSON.stringify([queue, kind]), { queue, kind }]));
   return {
     queues: new Map(found),
-    hasAllQueues: true,
+    hasAllQueues: areAll,
     kinds: [...kinds.values()].map((one) => ({
       ...one,
       ...{ ...NONE, due: 1, killers: 0, precision: 'at-least' as const },
@@ -196,20 +201,22 @@ async function countCapped(
 ): Promise<Counted | undefined> {
   // There it would take a statement for each shard.
   if (await isCitus(runner, tables)) return undefined;
-  const heads = await findHeads(runner, tables, MAX_QUEUES);
-  const queues = [...new Set([...heads.map(({ queue }) => queue), ...names])].slice(0, MAX_QUEUES);
+  const { heads, areAll } = await findHeads(runner, tables, MAX_QUEUES);
+  const known = [...new Set([...heads.map(({ queue }) => queue), ...names])];
+  const queues = known.slice(0, MAX_QUEUES);
   const counted = await countSomeJobs(runner, tables, queues);
   const read = jobsRead(counted);
   const precisionOf = (queue: string): Precision =>
     (read.get(queue) ?? 0) > COUNTED_JOBS ? 'at-least' : 'exact';
   const kinds = counted.map((kind) => ({ ...kind, precision: precisionOf(kind.queue) }));
-  const sums = new Map(byQueue(kinds, precisionOf));
+  const empty = queues.map((queue) => [queue, { ...NONE, precision: 'exact' as const }] as const);
+  const sums = new Map<string, LiveCounts>([...empty, ...byQueue(kinds, precisionOf)]);
   for (const { queue, kind, dueMs } of heads) {
     const sum = sums.get(queue);
     if (sum === undefined || kind === undefined) continue;
     sums.set(queue, { ...sum, oldestDueMs: Math.max(sum.oldestDueMs ?? 0, dueMs) });
   }
-  return { queues: sums, kinds, hasAllQueues: true };
+  return { queues: sums, kinds, hasAllQueues: areAll && known.length <= MAX_QUEUES };
 }
 
 /** How many jobs of each queue were read. */

@@ -19,13 +19,19 @@ export function judgeClaims(
   const paused = new Set(pauses?.map(({ queue }) => queue));
   // Without workers and pauses only what is parked is certain.
   const isExcused = (queue: string) => !isKnown || paused.has(queue) || isLimited(queue);
-  const found = leftOut(passedOver, crews ?? [], isExcused);
+  const found = leftOut(passedOver.bands, crews ?? [], isExcused);
   const judged = judge(
     { code: 'claims-refused', unit: 'count', warningFrom: 1, errorFrom: Number.POSITIVE_INFINITY },
     found.map(({ count, ...one }) => ({ ...one, value: count })),
     'Workers can claim every due job',
   );
-  if (isKnown || !isWell(judged) || passedOver.every(({ head }) => head === undefined)) return judged;
+  if (!isWell(judged)) return judged;
+  if (!passedOver.areAll) {
+    const message = 'There are too many queues to look at all for jobs whose claims the database refuses';
+    const fix = "Look for such jobs in the workers' error events.";
+    return [unknown('claims-refused', 'count', message, fix)];
+  }
+  if (isKnown || passedOver.bands.every(({ head }) => head === undefined)) return judged;
   const message = 'The workers and pauses could not be read in time';
   return [unknown('claims-refused', 'count', message, fix)];
 }

@@ -15,7 +15,6 @@ export function judgeQueues(live: LiveFigures): Vital[] {
 function judgeLate({ queues, crews, pauses, hasAllQueues }: LiveFigures): Vital[] {
   const paused = new Set(pauses?.map(({ queue }) => queue));
   const late = [...queues].filter(([queue]) => !paused.has(queue));
-  const unseen = late.filter(([, counts]) => isOldestUnknown(counts));
   const oldest = judge(
     { code: 'oldest-due', unit: 'ms', warningFrom: MINUTE_MS, errorFrom: 10 * MINUTE_MS },
     late.map(([queue, counts]) => ({
@@ -34,7 +33,8 @@ function judgeLate({ queues, crews, pauses, hasAllQueues }: LiveFigures): Vital[
     const message = 'Jobs are late, and which queues are paused could not be read in time';
     return [unknown('oldest-due', 'ms', message, 'Look at the locks on queue_pauses in pg_locks.')];
   }
-  if (unseen.length === 0 && hasAllQueues) return oldest;
+  if (hasAllQueues) return oldest;
+  const unseen = late.filter(([, counts]) => isOldestUnknown(counts));
   const ofQueues = unseen.length === 1 ? ' of 1 queue' : ` of ${unseen.length} queues`;
   return [
     // What is not known of one queue says nothing against what is known of another.

@@ -1,4 +1,4 @@
-import type { PassedOver } from '../../queries/operate/find-passed-over.ts';
+import type { FoundPassedOver } from '../../queries/operate/find-passed-over.ts';
 import type { SilentWorker } from '../../queries/operate/find-silent-workers.ts';
 import type { ServerVitals } from '../../queries/operate/inspect-vitals.ts';
 
@@ -7,5 +7,5 @@ export interface ServerFigures {
   readonly server: ServerVitals;
   readonly silent: readonly SilentWorker[];
   /** `undefined` when that took too long. */
-  readonly passedOver: readonly PassedOver[] | undefined;
+  readonly passedOver: FoundPassedOver | undefined;
 }

@@ -6,7 +6,14 @@ import { type Database, NO_DATABASE } from '../../sql/executor.ts';
 import { compare } from './compare.ts';
 import { countLive, type LastRead, type LiveFigures } from './count-live.ts';
 import { figuresOf } from './known-figures.ts';
-import type { KindCounts, QueueCounts, QueueRates, QueueStats, StatsOptions } from './queue-stats.ts';
+import type {
+  KindCounts,
+  Precision,
+  QueueCounts,
+  QueueRates,
+  QueueStats,
+  StatsOptions,
+} from './queue-stats.ts';
 import type { ReportedRates } from './reported-rates.ts';
 import { workersOf } from './workers-of.ts';
 
@@ -77,21 +84,26 @@ export async function ratesOf(
 type Figures = Omit<LiveFigures, keyof LastRead> & LastRead;
 
 /** With those that have no live jobs, but a worker or a pause. */
-function queuesOf({ queues, crews, pauses }: Figures): QueueCounts[] {
+function queuesOf(figures: Figures): QueueCounts[] {
+  const { queues, crews, pauses } = figures;
   const served = crews.flatMap((crew) => crew.queues);
   const names = new Set([...queues.keys(), ...served, ...pauses.map(({ queue }) => queue)]);
-  const precision = [...queues.values()].some((counts) => counts.precision === 'unknown')
-    ? 'unknown'
-    : 'exact';
   return [...names].sort(compare).map((queue) => ({
     queue,
-    ...(queues.get(queue) ?? { ...NO_JOBS, precision }),
+    ...(queues.get(queue) ?? { ...NO_JOBS, precision: precisionOfNone(figures, queue) }),
     pausedAt: pauses.find((pause) => pause.queue === queue)?.pausedAt,
     workers: workersOf(crews, queue),
   }));
 }
 
-function kindsOf({ kinds, results, crews }: Figures): KindCounts[] {
+/** How sure it is that a queue has none of the jobs of which none were seen. */
+function precisionOfNone({ queues, hasAllQueues }: Figures, queue: string): Precision {
+  const isCounted = queues.has(queue) ? queues.get(queue)?.precision === 'exact' : hasAllQueues;
+  return isCounted ? 'exact' : 'unknown';
+}
+
+function kindsOf(figures: Figures): KindCounts[] {
+  const { kinds, results, crews } = figures;
   const found = new Map<string, KindCounts>();
   const keyOf = (queue: string, kind: string) => JSON.stringify([queue, kind]);
   for (const { killers: _, ...counts } of kinds) {
@@ -101,7 +113,7 @@ function kindsOf({ kinds, results, crews }: Figures): KindCounts[] {
   }
   for (const { queue, kind, discarded } of results) {
     const counts = found.get(keyOf(queue, kind)) ?? {
-      ...{ queue, kind, ...NO_JOBS, precision: 'exact' as const },
+      ...{ queue, kind, ...NO_JOBS, precision: precisionOfNone(figures, queue) },
       workers: workersOf(crews, queue, kind),
     };
     if (discarded > 0 || 'discarded' in counts) found.set(keyOf(queue, kind), { ...counts, discarded });
