@@ -79,6 +79,17 @@ describe('where the jobs cannot be counted in time', () => {
     expect(await dueTile(cancelling(COUNTS))).toMatch(/Due ≈ \d+ oldest for 3 h/);
   });
 
+  test('jobs that have killed workers may be among those that were not counted', async () => {
+    await database.client`update queue_jobs set attempt = 3`;
+    const killed = async (db: typeof database.db) => {
+      const { vitals } = await createQueue().vitals(db);
+      return vitals.find(({ code }) => code === 'workers-killed')?.severity;
+    };
+    expect(await killed(database.db)).toBe('error');
+    expect(await killed(cancelling(COUNTS))).toBe('unknown');
+    expect(await killed(cancelling(COUNTS.slice(0, 1)))).toBe('unknown');
+  });
+
   test('what is not known is never shown as none', async () => {
     const db = cancelling([...COUNTS, HEADS]);
     const { queues } = await createQueue().stats(db);

@@ -9,8 +9,8 @@ import { type LiveCount, liveCounts, toLiveCount } from '../../sql/live-counts.t
 export interface CountedKind extends LiveCount {
   readonly queue: string;
   readonly kind: string;
-  /** How many jobs have killed two or more workers; 0 where that was not counted. */
-  readonly killers: number;
+  /** How many jobs have killed two or more workers; `undefined` where that was not counted. */
+  readonly killers: number | undefined;
 }
 
 /**

@@ -25,7 +25,7 @@ export async function countSomeJobs(
     queue: String(row.queue),
     kind: String(row.kind),
     ...toLiveCount(row),
-    killers: 0,
+    killers: undefined,
   }));
 }
 

@@ -181,7 +181,7 @@ function withHeads(queues: ReadonlyMap<string, LiveCounts>, { heads, areAll }: H
     hasAllQueues: areAll,
     kinds: [...kinds.values()].map((one) => ({
       ...one,
-      ...{ ...NONE, due: 1, killers: 0, precision: 'at-least' as const },
+      ...{ ...NONE, due: 1, killers: undefined, precision: 'at-least' as const },
       oldestDueMs: oldestOf(due.filter(({ queue, kind }) => queue === one.queue && kind === one.kind)),
     })),
   };
