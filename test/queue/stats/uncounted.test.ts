@@ -90,6 +90,23 @@ describe('where the jobs cannot be counted in time', () => {
     expect(await killed(cancelling(COUNTS.slice(0, 1)))).toBe('unknown');
   });
 
+  test('a kind behind the first ten thousand jobs may be unserved', async () => {
+    await database.client`delete from queue_jobs where kind = 'unserved'`;
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts, run_at)
+      select 'mail', case when n = 10002 then 'behind' else 'k' end, '1', 1,
+        now() - interval '3 hours' + n * interval '1 ms'
+      from generate_series(1, 10002) as n`;
+    const unserved = async (db: typeof database.db) => {
+      const { vitals } = await createQueue().vitals(db);
+      return vitals.find(({ code }) => code === 'kind-unserved')?.severity;
+    };
+    expect(await unserved(database.db)).toBe('error');
+    expect(await unserved(cancelling(COUNTS.slice(0, 1)))).toBe('unknown');
+    await addJobs(database.client, [{ queue: 'mail', kind: 'ahead', dueInMs: -7_200_000, priority: 9 }]);
+    expect(await unserved(cancelling(COUNTS.slice(0, 1)))).toBe('error');
+  });
+
   test('what is not known is never shown as none', async () => {
     const db = cancelling([...COUNTS, HEADS]);
     const { queues } = await createQueue().stats(db);

@@ -5,7 +5,7 @@ import { type CountedRetrying, countRetrying } from '../../queries/operate/count
 import { COUNTED_JOBS, countSomeJobs } from '../../queries/operate/count-some-jobs.ts';
 import { estimateJobs } from '../../queries/operate/estimate-jobs.ts';
 import { type Crew, findCrews } from '../../queries/operate/find-crews.ts';
-import { findHeads, type Heads } from '../../queries/operate/find-heads.ts';
+import { findHeads, type Head, type Heads } from '../../queries/operate/find-heads.ts';
 import { findPauses, type PausedQueue } from '../../queries/operate/find-pauses.ts';
 import { sizeOfTables } from '../../queries/operate/size-of-tables.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
@@ -167,24 +167,32 @@ async function countSomehow(
 
 /** What is known of some queues, with the job of each that has been due for longest. */
 function withHeads(queues: ReadonlyMap<string, LiveCounts>, { heads, areAll }: Heads): Counted {
-  const due = heads.flatMap(({ queue, kind, dueMs }) => (kind === undefined ? [] : [{ queue, kind, dueMs }]));
-  const oldestOf = (of: readonly { readonly dueMs: number }[]) =>
-    of.length === 0 ? undefined : Math.max(...of.map(({ dueMs }) => dueMs));
+  const due = dueOf(heads);
   const found = [...queues].map(([queue, counts]) => {
     const oldestDueMs = oldestOf(due.filter((head) => head.queue === queue));
     const isIdle = areAll && oldestDueMs === undefined;
     return [queue, { ...counts, oldestDueMs, due: isIdle ? 0 : counts.due }] as const;
   });
+  return { queues: new Map(found), kinds: kindsAtHeads(heads), hasAllQueues: areAll };
+}
+
+/** The kinds of the jobs that have been due for longest. */
+function kindsAtHeads(heads: readonly Head[]): LiveFigures['kinds'] {
+  const due = dueOf(heads);
   const kinds = new Map(due.map(({ queue, kind }) => [JSON.stringify([queue, kind]), { queue, kind }]));
-  return {
-    queues: new Map(found),
-    hasAllQueues: areAll,
-    kinds: [...kinds.values()].map((one) => ({
-      ...one,
-      ...{ ...NONE, due: 1, killers: undefined, precision: 'at-least' as const },
-      oldestDueMs: oldestOf(due.filter(({ queue, kind }) => queue === one.queue && kind === one.kind)),
-    })),
-  };
+  return [...kinds.values()].map((one) => ({
+    ...one,
+    ...{ ...NONE, due: 1, killers: undefined, precision: 'at-least' as const },
+    oldestDueMs: oldestOf(due.filter(({ queue, kind }) => queue === one.queue && kind === one.kind)),
+  }));
+}
+
+function dueOf(heads: readonly Head[]) {
+  return heads.flatMap(({ queue, kind, dueMs }) => (kind === undefined ? [] : [{ queue, kind, dueMs }]));
+}
+
+function oldestOf(due: readonly { readonly dueMs: number }[]): number | undefined {
+  return due.length === 0 ? undefined : Math.max(...due.map(({ dueMs }) => dueMs));
 }
 
 async function countExactly(runner: Executor, tables: QueueTables): Promise<Counted> {
@@ -216,7 +224,15 @@ async function countCapped(
     if (sum === undefined || kind === undefined) continue;
     sums.set(queue, { ...sum, oldestDueMs: Math.max(sum.oldestDueMs ?? 0, dueMs) });
   }
-  return { queues: sums, kinds, hasAllQueues: areAll && known.length <= MAX_QUEUES };
+  // A kind that no worker serves may be at the head of a priority of which no job was counted.
+  const counts = (queue: string, kind: string) =>
+    kinds.some((one) => one.queue === queue && one.kind === kind);
+  const behind = kindsAtHeads(heads).filter(({ queue, kind }) => !counts(queue, kind));
+  return {
+    queues: sums,
+    kinds: [...kinds, ...behind],
+    hasAllQueues: areAll && known.length <= MAX_QUEUES,
+  };
 }
 
 /** How many jobs of each queue were read. */

@@ -33,10 +33,8 @@ export function judgeKinds(live: LiveFigures): Vital[] {
     const message = 'The workers and pauses could not be read in time';
     return [unknown('kind-unserved', 'ms', message, fix)];
   }
-  // Of queues whose jobs could not be counted only the kinds that have waited longest are known.
-  const unseen = [...queues.values()].some(
-    ({ precision }) => precision === 'unknown' || precision === 'estimated',
-  );
+  // Of queues whose jobs were not all counted only the kinds that have waited longest are known.
+  const unseen = [...queues.values()].some(({ precision }) => precision !== 'exact');
   if ((!unseen && hasAllQueues) || !isWell(found)) return found;
   return [unknown('kind-unserved', 'ms', 'Timed out checking which kinds have due jobs', fix)];
 }
