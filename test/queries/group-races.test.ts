@@ -268,7 +268,7 @@ test('a forced cancel that meets the failure of its job leaves a hold, which the
   const [one, other] = await twoBackends(database);
   await other.client`select pg_advisory_lock(4712)`;
   // It waits for that lock after it has seen the job, and before it locks its row.
-  const slice = { queue: 'q', filter: {}, after: 0, until: first, limit: 1 };
+  const slice = { queue: 'q', filter: {}, ids: [first] };
   const reason = { name: 'CancelledError', message: 'no longer wanted', at: '' };
   const query = cancelJobsQuery(tables, { ...slice, reason, force: { channel: undefined } });
   const { sql, params } = dialect.sqlToQuery(query);

@@ -226,7 +226,7 @@ const jobs = (more: (n: number) => Partial<NewJob>) => ids.map((n): NewJob => ({
 const channel = 'x';
 const wakeUp = { channel, queues: ['q'], othersNotify: true };
 const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
-const slice = { queue: 'q', filter: {}, after: 0, until: 10 * N, limit: N } as const;
+const slice = { queue: 'q', filter: {}, ids } as const;
 const claim = { queue: 'q', kinds: ['k'], bands: ALL_BANDS, limit: N, workerId: 7, fromGoneWorkers: false };
 const page = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
 const browse = { search, scope, before: undefined, limit: 50, bound: N, excerpt: 240 };
@@ -356,7 +356,6 @@ const situations: Readonly<Record<string, Situation>> = {
         jobs: heldJobs.map((job) => ({ ...job, queue: `q${job.id % 3}` })),
       }),
       requestCancelsQuery: requestCancelsQuery(tables, { ...slice, reason: 'no' }),
-      'requestCancelsQuery, some': requestCancelsQuery(tables, { ...slice, filter: { ids }, reason: 'no' }),
       'cancelJobsQuery, forced': cancelJobsQuery(tables, { ...slice, reason: error, force: { channel } }),
       'cancelJobsQuery, forced members groups': cancelJobsQuery(grouped('end'), {
         ...slice,
@@ -574,13 +573,13 @@ const situations: Readonly<Record<string, Situation>> = {
         horizonMs: 1_600,
       }),
       cancelJobsQuery: cancelJobsQuery(tables, { ...slice, reason: error }),
-      'cancelJobsQuery, ids': cancelJobsQuery(tables, { ...slice, filter: { ids }, reason: error }),
       'cancelJobsQuery, groups': cancelJobsQuery(grouped('end'), { ...slice, reason: error }),
       findCancellableQuery: findCancellableQuery(tables, {
         filter: { ids },
         force: false,
-        until: undefined,
-        limit: undefined,
+        after: 0,
+        until: 10 * N,
+        limit: N,
       }),
       runJobNowQuery: runJobNowQuery(tables, { queue: 'q', ids }),
       'runJobNowQuery, groups': runJobNowQuery(grouped('end'), { queue: 'q', ids }),
@@ -670,8 +669,9 @@ const situations: Readonly<Record<string, Situation>> = {
       findCancellableQuery: findCancellableQuery(tables, {
         filter: {},
         force: true,
-        until: undefined,
-        limit: undefined,
+        after: 0,
+        until: 10 * N,
+        limit: N,
       }),
       countJobsQuery: countJobsQuery(tables),
       countSomeJobsQuery: countSomeJobsQuery(

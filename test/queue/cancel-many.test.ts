@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import {
   type CancelManyResult,
   createQueue,
@@ -146,6 +147,23 @@ describe('batches', () => {
     await expect(rolledBack).rejects.toThrow();
     expect(await idsLeft()).toHaveLength(5);
   });
+});
+
+test('in many queues: the jobs of other queues are not read again for each', async () => {
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts, worker_id)
+    select 'q' || n % 200, 'k', '1', 1, case when n % 100 = 0 then 7 end from generate_series(1, 10000) as n`;
+  await database.client`analyze queue_jobs`;
+  const answer = await database.db.transaction(async (tx) => {
+    const cancelled = await queue.cancelMany(tx, { all: true }, { reason: 'no' });
+    const [row] = await tx.execute(sql`
+      select sum(pg_stat_get_xact_tuples_returned(c.oid))::float8 as read from pg_class as c
+      where c.oid = 'queue_jobs'::regclass
+        or c.oid in (select indexrelid from pg_index where indrelid = 'queue_jobs'::regclass)`);
+    return { ...cancelled, read: Number(row?.read) };
+  });
+  expect(answer).toMatchObject({ cancelled: 9_900, requested: 100, locked: 0 });
+  expect(answer.read).toBeLessThan(100_000);
 });
 
 describe('beside others', () => {

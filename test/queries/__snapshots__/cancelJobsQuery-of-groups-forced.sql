@@ -1,13 +1,12 @@
     with free as materialized (
       select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.id > $2::int8
-        and j.id <= $3::int8
-      order by j.id limit $4::int8
+      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[])))
+      order by j.id
       for no key update skip locked
     ),
     cancelled as (
     delete from "queue_jobs" as j
-    where j.queue = $5 and j.id = any(array(select id from free))
+    where j.queue = $3 and j.id = any(array(select id from free))
     returning j.*, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     noted as (
@@ -17,7 +16,7 @@
         select g.*,
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
-        select distinct $6::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        select distinct $4::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from cancelled as e
         where e.ended_group is not null
         ) as g
@@ -26,7 +25,7 @@
     ),
     unblocked as (
       delete from "queue_holds" as h using cancelled as u
-      where h.queue = $7::text
+      where h.queue = $5::text
         and h.group_key = u.group_key and h.job_id = u.id
     ),
     recorded as (
@@ -34,24 +33,22 @@
       weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
       finished_at)
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
-      case when ($8::text::jsonb || jsonb_build_object('attempt', c.attempt) || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
-        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($9::text::jsonb || jsonb_build_object('attempt', c.attempt) || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
+      case when ($6::text::jsonb || jsonb_build_object('attempt', c.attempt) || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
+        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($7::text::jsonb || jsonb_build_object('attempt', c.attempt) || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
       c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
       c.metadata, c.worker_id, c.created_at,
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()
     from cancelled as c
     returning job_id, metadata)
-    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($10::text, r.job_id::text) is not null end as told, pg_notify($11::text, $12) is not null as woke from recorded as r
+    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told, pg_notify($9::text, $10) is not null as woke from recorded as r
 -- $1 = "mail"
--- $2 = 42
--- $3 = 43
--- $4 = 10
+-- $2 = "{42}"
+-- $3 = "mail"
+-- $4 = "mail"
 -- $5 = "mail"
--- $6 = "mail"
--- $7 = "mail"
--- $8 = "{\"name\":\"mail\",\"message\":\"mail\"}"
--- $9 = "{\"name\":\"mail\",\"message\":\"mail\"}"
--- $10 = "queue_end_queue_jobs"
--- $11 = "queue_wake_queue_jobs"
--- $12 = ""
+-- $6 = "{\"name\":\"mail\",\"message\":\"mail\"}"
+-- $7 = "{\"name\":\"mail\",\"message\":\"mail\"}"
+-- $8 = "queue_end_queue_jobs"
+-- $9 = "queue_wake_queue_jobs"
+-- $10 = ""

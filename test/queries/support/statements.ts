@@ -384,9 +384,7 @@ export function allStatements(
       created: { after: time, before: time },
       payload: JSON.stringify({ text }),
     },
-    after: id,
-    until: id + 1,
-    limit: 10,
+    ids: [id],
   } as const;
   const control = inContext({ ...tables, queueSchedules }, contextOf(tables));
   const controlOfGroups = inContext({ ...tables, queueSchedules }, contextOf(grouped()));
@@ -1041,22 +1039,19 @@ export function allStatements(
       reason: { name: text, message: text },
       force: { channel },
     }),
-    'requestCancelsQuery, of some': requestCancelsQuery(tables, {
-      ...slice,
-      filter: { ids: [id] },
-      reason: text,
-    }),
     requestCancelsQuery: requestCancelsQuery(tables, { ...slice, reason: text }),
     findCancellableQuery: findCancellableQuery(tables, {
       filter: {},
       force: true,
-      until: undefined,
-      limit: undefined,
+      after: id,
+      until: id + 1,
+      limit: 10,
     }),
     'findCancellableQuery, filtered': findCancellableQuery(tables, {
-      filter: { ...slice.filter, queue: text },
+      filter: { ...slice.filter, ids: [id], queue: text },
       force: false,
-      until: id,
+      after: id,
+      until: id + 1,
       limit: 10,
     }),
     'cancelJobQuery, of groups': cancelJobQuery(grouped(), { id, queue: text, reason: error }),

@@ -5,16 +5,19 @@ import { endAsCancelled } from '../../sql/end-as-cancelled.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { type LiveFilter, liveAndFits } from '../../sql/live-filter.ts';
 
-/** A part of one queue's jobs, by id: above `after`, up to `until`, at most `limit`. */
-export interface JobsSlice {
+/** Some jobs of one queue. */
+export interface JobsOfQueue {
   readonly queue: string;
-  readonly filter: LiveFilter;
-  readonly after: number;
-  readonly until: number;
-  readonly limit: number;
+  /** In order. */
+  readonly ids: readonly number[];
 }
 
-export interface JobsCancel extends JobsSlice {
+/** These jobs, as far as they fit a filter. */
+export interface JobsThatFit extends JobsOfQueue {
+  readonly filter: Omit<LiveFilter, 'ids'>;
+}
+
+export interface JobsCancel extends JobsThatFit {
   readonly reason: Omit<ErrorRecord, 'attempt'>;
   /** Also those that a worker holds, which is told on `channel`. */
   readonly force?: { readonly channel: string | undefined } | undefined;
@@ -32,15 +35,15 @@ export async function cancelJobs(db: Executor, tables: QueueTables, cancel: Jobs
 }
 
 /** @endsHold `queue.cancelMany` with `force` */
-export function cancelJobsQuery(tables: QueueTables, { reason, force, ...slice }: JobsCancel): SQL {
+export function cancelJobsQuery(tables: QueueTables, { reason, force, ...jobs }: JobsCancel): SQL {
   const nobodys = force === undefined ? sql` and j.worker_id is null` : sql``;
   const free = sql`
-    with free as materialized (${lockedSlice(tables, slice, nobodys)}
+    with free as materialized (${locked(tables, jobs, nobodys)}
     )`;
-  return endAsCancelled(tables, { queue: slice.queue, free, reason, channel: force?.channel });
+  return endAsCancelled(tables, { queue: jobs.queue, free, reason, channel: force?.channel });
 }
 
-export interface JobsCancelRequest extends JobsSlice {
+export interface JobsCancelRequest extends JobsThatFit {
   readonly reason: string;
 }
 
@@ -59,37 +62,27 @@ export async function requestCancels(
   return rows.map(({ id }) => Number(id));
 }
 
-export function requestCancelsQuery(tables: QueueTables, { reason, ...slice }: JobsCancelRequest): SQL {
+export function requestCancelsQuery(tables: QueueTables, { reason, ...jobs }: JobsCancelRequest): SQL {
   const held = sql` and j.worker_id is not null and j.cancel_reason is null`;
   return sql`
-    with held as materialized (${lockedSlice(tables, slice, held)}
+    with held as materialized (${locked(tables, jobs, held)}
     )
     update ${tables.queueJobs} as j set cancel_reason = ${reason}::text
-    where j.queue = ${slice.queue} and j.id = any(array(select id from held))
+    where j.queue = ${jobs.queue} and j.id = any(array(select id from held))
     returning j.id`;
 }
 
-function lockedSlice({ queueJobs }: QueueTables, slice: JobsSlice, and: SQL): SQL {
-  const { queue, filter, after, until, limit } = slice;
+function locked({ queueJobs }: QueueTables, { queue, ids, filter }: JobsThatFit, and: SQL): SQL {
   return sql`
       select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.id > ${after}::int8
-        and j.id <= ${until}::int8${liveAndFits(filter)}${and}
-      order by j.id limit ${limit}::int8
+      where j.queue = ${queue}${liveAndFits({ ...filter, ids })}${and}
+      order by j.id
       for no key update skip locked`;
 }
 
-/** Jobs of one queue that fit a filter. */
-export interface JobsOfQueue {
-  readonly queue: string;
-  readonly jobs: number;
-  /** The largest of their ids. */
-  readonly until: number;
-}
-
 /**
- * In which queues there are jobs to cancel, and how many: without `force` not those whose end was asked for.
- * With a `limit` it counts no more than that, the oldest ids first.
+ * The first jobs to cancel, by queue: without `force` not those whose end was asked for. It looks in all
+ * queues at once, since the jobs of one can only be found among those of all.
  *
  * **Under concurrency.** A plain read.
  */
@@ -99,34 +92,33 @@ export async function findCancellable(
   search: CancellableSearch,
 ): Promise<JobsOfQueue[]> {
   const rows = await queryRows(db, tables, findCancellableQuery(tables, search));
-  return rows.map((row) => ({
-    queue: String(row.queue),
-    jobs: Number(row.jobs),
-    until: Number(row.until),
+  return rows.map(({ queue, ids }) => ({
+    queue: String(queue),
+    ids: String(ids).split(',').map(Number),
   }));
 }
 
 export interface CancellableSearch {
   readonly filter: LiveFilter & { readonly queue?: string | undefined };
   readonly force: boolean;
-  /** The largest id; `undefined`: any. */
-  readonly until: number | undefined;
-  readonly limit: number | undefined;
+  /** By id: above `after`, up to `until`, at most `limit`. */
+  readonly after: number;
+  readonly until: number;
+  readonly limit: number;
 }
 
 /** @crossesQueues (plain) asks in which queues there are such jobs */
 export function findCancellableQuery(
   { queueJobs }: QueueTables,
-  { filter, force, until, limit }: CancellableSearch,
+  { filter, force, after, until, limit }: CancellableSearch,
 ): SQL {
   const { queue } = filter;
   return sql`
-    select f.queue, count(*)::float8 as jobs, max(f.id)::float8 as until from (
+    select f.queue, string_agg(f.id::text, ', ' order by f.id) as ids from (
       select j.queue, j.id from ${queueJobs} as j
-      where ${queue === undefined ? sql`true` : sql`j.queue = ${queue}`}${
-        until === undefined ? sql`` : sql` and j.id <= ${until}::int8`
-      }${force ? sql`` : sql` and j.cancel_reason is null`}${liveAndFits(filter)}${
-        limit === undefined ? sql`` : sql` order by j.id limit ${limit}::int8`
-      }
+      where j.id > ${after}::int8 and j.id <= ${until}::int8${
+        queue === undefined ? sql`` : sql` and j.queue = ${queue}`
+      }${force ? sql`` : sql` and j.cancel_reason is null`}${liveAndFits(filter)}
+      order by j.id limit ${limit}::int8
     ) as f group by f.queue order by f.queue`;
 }

@@ -6,9 +6,10 @@ import {
   cancelJobs,
   findCancellable,
   type JobsOfQueue,
-  type JobsSlice,
+  type JobsThatFit,
   requestCancels,
 } from '../../queries/operate/cancel-jobs.ts';
+import { findLastId } from '../../queries/operate/find-last-id.ts';
 import { notifyWorkers } from '../../queries/presence/notify-workers.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
@@ -88,9 +89,12 @@ const OPTIONS = namesOf<CancelManyOptions>({
   signal: true,
 });
 
+/** So many ids are in memory at once. With less, the jobs of many queues would end in many small batches. */
+const MAX_FOUND = 100_000;
+
 /**
- * Ends live jobs queue by queue, in slices by id. Jobs that were enqueued after it began are not meant, so it
- * ends however fast others enqueue.
+ * Ends live jobs, the oldest ids first, and of these queue by queue. Jobs that were enqueued after it began
+ * are not meant, so it ends however fast others enqueue.
  *
  * @param channel where workers are notified; `undefined`: they find the requests by polling
  * @throws RangeError | TypeError before anything is sent
@@ -114,58 +118,64 @@ export async function cancelMany(
     sums[name] += jobs;
     if (jobs > 0) options.onProgress?.({ ...sums });
   };
-  let until: number | undefined;
-  let found = await find();
-  await whileLocked(async () => {
-    if (sums.locked === 0) return 'done';
-    await faultPoint('cancel: found');
-    sums.locked = 0;
-    for (const each of found) await cancelIn(each);
-    found = await find();
-    return sums.locked === 0 ? 'done' : 'locked';
-  });
-  return sums;
+  const { ids: _, ...filter } = which;
+  const until = await findLastId(db, tables, 'live');
+  const answer = await whileLocked(async () => ((await forFound(cancelIn)) === 0 ? 'done' : 'locked'));
+  // Some may have ended by themselves.
+  const locked = answer === 'done' ? 0 : await forFound(async ({ ids }) => ids.length);
+  return { ...sums, locked };
 
-  async function find(): Promise<readonly JobsOfQueue[]> {
-    options.signal?.throwIfAborted();
-    const left = limit === undefined ? undefined : limit - sums.cancelled - sums.requested;
-    const found =
-      left === 0 ? [] : await findCancellable(db, tables, { filter: which, force, until, limit: left });
-    until ??= Math.max(...found.map((each) => each.until));
-    sums.locked = found.reduce((sum, { jobs }) => sum + jobs, 0);
-    return found;
+  /** Calls back for all jobs that are found, and returns the sum of its answers. */
+  async function forFound(call: (jobs: JobsOfQueue) => Promise<number>): Promise<number> {
+    let most = limit === undefined ? Number.POSITIVE_INFINITY : limit - sums.cancelled - sums.requested;
+    let sum = 0;
+    for (let after = 0; most > 0; ) {
+      options.signal?.throwIfAborted();
+      const slice = { after, until, limit: Math.min(most, MAX_FOUND) };
+      const found = await findCancellable(db, tables, { filter: which, force, ...slice });
+      await faultPoint('cancel: found');
+      let jobs = 0;
+      for (const each of found) {
+        sum += await call(each);
+        jobs += each.ids.length;
+        after = Math.max(after, each.ids.at(-1) ?? 0);
+      }
+      if (jobs < slice.limit) break;
+      most -= jobs;
+    }
+    return sum;
   }
 
-  async function cancelIn({ queue, jobs, until }: JobsOfQueue): Promise<void> {
-    const most = limit === undefined ? Number.POSITIVE_INFINITY : jobs;
-    let done = 0;
-    const inSlices = async (
-      name: 'cancelled' | 'requested',
-      change: (slice: JobsSlice) => Promise<number[]>,
-    ) => {
-      const size = options.batchSize ?? DEFAULT_BATCH_SIZE;
-      for (let after = 0; done < most; ) {
-        options.signal?.throwIfAborted();
-        const slice = { queue, filter: which, after, until, limit: Math.min(size, most - done) };
-        const ids = await change(slice);
-        done += ids.length;
-        count(name, ids.length);
-        if (ids.length < slice.limit) return;
-        after = Math.max(...ids);
-      }
-    };
-    const record = { name: 'Cancelled', message };
-    if (force || which.state !== 'running') {
-      await inSlices('cancelled', (slice) =>
-        cancelJobs(db, tables, { ...slice, reason: record, force: force ? { channel } : undefined }),
-      );
+  /** Returns how many of them are left. */
+  async function cancelIn({ queue, ids }: JobsOfQueue): Promise<number> {
+    const size = options.batchSize ?? DEFAULT_BATCH_SIZE;
+    let left = 0;
+    for (let from = 0; from < ids.length; from += size) {
+      options.signal?.throwIfAborted();
+      left += await cancelBatch({ queue, filter, ids: ids.slice(from, from + size) });
     }
-    if (force || (which.state !== undefined && which.state !== 'running')) return;
-    await inSlices('requested', async (slice) => {
-      const ids = await requestCancels(db, tables, { ...slice, reason: message });
-      if (ids.length > 0 && channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
-      return ids;
-    });
+    return left;
+  }
+
+  async function cancelBatch(batch: JobsThatFit): Promise<number> {
+    let ids = batch.ids;
+    const done = (name: 'cancelled' | 'requested', jobs: readonly number[]) => {
+      const gone = new Set(jobs);
+      ids = ids.filter((id) => !gone.has(id));
+      count(name, jobs.length);
+    };
+    if (force || which.state !== 'running') {
+      const record = { name: 'Cancelled', message };
+      const ofForce = force ? { channel } : undefined;
+      done('cancelled', await cancelJobs(db, tables, { ...batch, reason: record, force: ofForce }));
+    }
+    const mayAsk = !force && (which.state === undefined || which.state === 'running');
+    if (!mayAsk || ids.length === 0) return ids.length;
+    options.signal?.throwIfAborted();
+    const requested = await requestCancels(db, tables, { ...batch, ids, reason: message });
+    if (requested.length > 0 && channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
+    done('requested', requested);
+    return ids.length;
   }
 }
 
