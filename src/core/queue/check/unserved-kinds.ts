@@ -59,7 +59,7 @@ export async function unservedKinds(
       code: 'queues-unchecked',
       severity: 'hint',
       message: 'There are too many queues or groups to look in all of them for kinds that no worker serves',
-      fix: 'Look at queue.vitals, which counts the jobs of all queues where that takes no longer than 2 seconds',
+      fix: 'Look at queue.vitals: it counts the jobs of all queues, unless that takes more than 2 seconds',
     },
   ];
 }
