@@ -15,8 +15,8 @@
         left(j.errors -> -1 ->> 'message', 300) as error from (
         select j.* from "queue_jobs" as j
         where j.queue in (
-        select jsonb_array_elements_text($2::text::jsonb)) and j.id = $3 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $4 and j.kind = $5 and j.queue = $6 and j.group_key = $7 and (j.unique_key = $8 or j.waiting_key in ($9, $10)) and j.worker_id = $11 and j.created_at >= $12::timestamptz and j.created_at < $13::timestamptz and (j.payload @> $14::text::jsonb or j.payload @> $15::text::jsonb) and j.id < $16
+        select jsonb_array_elements_text($2::text::jsonb)) and j.id = $3 and j.queue = $4 and j.kind = $5 and j.group_key = $6 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $7 and j.created_at >= $8::timestamptz and j.created_at < $9::timestamptz and (j.unique_key = $10 or j.waiting_key in ($11, $12)) and j.worker_id = $13 and (j.payload @> $14::text::jsonb or j.payload @> $15::text::jsonb) and j.id < $16
         order by j.id desc limit $17
       ) as j)
     ) as line
@@ -24,16 +24,16 @@
 -- $1 = 240
 -- $2 = "[\"mail\",\"mail, too\"]"
 -- $3 = 42
--- $4 = "due"
+-- $4 = "mail"
 -- $5 = "mail"
 -- $6 = "mail"
--- $7 = "mail"
--- $8 = "mail"
--- $9 = "mail"
--- $10 = "throttle:mail"
--- $11 = 42
--- $12 = "2024-02-29T12:34:56.789Z"
--- $13 = "2024-02-29T12:34:56.789Z"
+-- $7 = "due"
+-- $8 = "2024-02-29T12:34:56.789Z"
+-- $9 = "2024-02-29T12:34:56.789Z"
+-- $10 = "mail"
+-- $11 = "mail"
+-- $12 = "throttle:mail"
+-- $13 = 42
 -- $14 = "{\"text\":\"mail\"}"
 -- $15 = "{}"
 -- $16 = 42

@@ -19,7 +19,7 @@
         ) as i cross join lateral (
           select r.* from "queue_results" as r where r.job_id = i.job_id limit 1
         ) as r
-        where r.state = $5 and r.group_key = $6 and r.job_id < $7
+        where r.group_key = $5 and r.state = $6 and r.job_id < $7
         order by i.job_id desc limit $8
       ) as r)
     ) as line
@@ -28,8 +28,8 @@
 -- $2 = "mail"
 -- $3 = 42
 -- $4 = 100
--- $5 = "completed"
--- $6 = "mail"
+-- $5 = "mail"
+-- $6 = "completed"
 -- $7 = 42
 -- $8 = 10
 -- $9 = 10

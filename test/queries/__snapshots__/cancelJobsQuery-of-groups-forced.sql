@@ -1,6 +1,6 @@
     with free as materialized (
       select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[])))
+      where j.id = any(array(select unnest($1::text::int8[]))) and j.queue = $2
       order by j.id
       for no key update skip locked
     ),
@@ -42,8 +42,8 @@
     from cancelled as c
     returning job_id, metadata)
     select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told, pg_notify($9::text, $10) is not null as woke from recorded as r
--- $1 = "mail"
--- $2 = "{42}"
+-- $1 = "{42}"
+-- $2 = "mail"
 -- $3 = "mail"
 -- $4 = "mail"
 -- $5 = "mail"

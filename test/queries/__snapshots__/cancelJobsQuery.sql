@@ -1,6 +1,6 @@
     with free as materialized (
       select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[]))) and j.kind = $3 and j.group_key = $4 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+      where j.id = any(array(select unnest($1::text::int8[]))) and j.queue = $2 and j.kind = $3 and j.group_key = $4 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
         when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $5 and j.created_at >= $6::timestamptz and j.created_at < $7::timestamptz and j.payload @> $8::text::jsonb and j.worker_id is null
       order by j.id
       for no key update skip locked
@@ -24,8 +24,8 @@
     from cancelled as c
     returning job_id, metadata)
     select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($12::text, r.job_id::text) is not null end as told from recorded as r
--- $1 = "mail"
--- $2 = "{42}"
+-- $1 = "{42}"
+-- $2 = "mail"
 -- $3 = "mail"
 -- $4 = "mail"
 -- $5 = "due"

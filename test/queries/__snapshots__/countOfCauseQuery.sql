@@ -10,7 +10,7 @@
         select r.* from "queue_results" as r where r.state = 'discarded' and r.finished_at < $1::timestamptz
         order by r.finished_at desc limit $2
       ) as r
-      where true and r.kind = $3 and r.queue = $4) as d
+      where true and r.queue = $3 and r.kind = $4) as d
     where d.name = $5 and d.cause = $6
 -- $1 = "2024-02-29T12:34:56.789Z"
 -- $2 = 100

@@ -18,7 +18,7 @@
         select r.* from "queue_results" as r
         where r.finished_at >= to_timestamp($5::float8 / 1000000) and (r.finished_at, r.job_id) > (to_timestamp($6::float8 / 1000000), $7::int8)
         order by r.finished_at, r.job_id limit $8::int8
-      ) as r where r.state = $9 and r.kind = $10 and r.queue = $11 and r.group_key = $12 and (r.payload @> $13::text::jsonb)
+      ) as r where r.queue = $9 and r.kind = $10 and r.group_key = $11 and r.state = $12 and (r.payload @> $13::text::jsonb)
     ) as f on true
     order by f.finished_at, f.id
 -- $1 = 0
@@ -29,8 +29,8 @@
 -- $6 = 0
 -- $7 = 42
 -- $8 = 10
--- $9 = "discarded"
+-- $9 = "mail"
 -- $10 = "mail"
 -- $11 = "mail"
--- $12 = "mail"
+-- $12 = "discarded"
 -- $13 = "{\"text\":\"mail\"}"

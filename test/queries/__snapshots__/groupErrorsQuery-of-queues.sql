@@ -14,7 +14,7 @@
         order by r.finished_at desc limit $2
       ) as r
       where true and r.queue in (
-        select jsonb_array_elements_text($3::text::jsonb)) and r.kind = $4 and r.queue = $5) as d
+        select jsonb_array_elements_text($3::text::jsonb)) and r.queue = $4 and r.kind = $5) as d
     group by d.queue, d.kind, d.name, d.cause
     order by count(*) desc, max(d.finished_at) desc limit $6
 -- $1 = 24

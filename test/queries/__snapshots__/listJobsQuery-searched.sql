@@ -21,7 +21,7 @@
       from (
         select j.* from "queue_jobs" as j where true and j.id > coalesce((select id from unsearched), 0)
         order by j.id desc limit $4::int8
-      ) as j where j.payload @> $5::text::jsonb and j.created_at >= $6::timestamptz and j.created_at < $7::timestamptz order by j.id desc limit $8) union all (
+      ) as j where j.created_at >= $5::timestamptz and j.created_at < $6::timestamptz and j.payload @> $7::text::jsonb order by j.id desc limit $8) union all (
       select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors,
         r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.metadata, r.worker_id,
         date_part('epoch', r.created_at) * 1000 as created_at, date_part('epoch', r.run_at) * 1000 as run_at,
@@ -31,7 +31,7 @@
       from (
         select r.* from "queue_results" as r where true and r.job_id > coalesce((select id from unsearched), 0)
         order by r.job_id desc limit $9::int8
-      ) as r where r.payload @> $10::text::jsonb and r.created_at >= $11::timestamptz and r.created_at < $12::timestamptz order by r.job_id desc limit $13)
+      ) as r where r.created_at >= $10::timestamptz and r.created_at < $11::timestamptz and r.payload @> $12::text::jsonb order by r.job_id desc limit $13)
     ) as record
     order by id desc limit $14
     ) as f on true
@@ -40,13 +40,13 @@
 -- $2 = 100001
 -- $3 = 100000
 -- $4 = 100000
--- $5 = "{\"text\":\"mail\"}"
+-- $5 = "2024-02-29T12:34:56.789Z"
 -- $6 = "2024-02-29T12:34:56.789Z"
--- $7 = "2024-02-29T12:34:56.789Z"
+-- $7 = "{\"text\":\"mail\"}"
 -- $8 = 51
 -- $9 = 100000
--- $10 = "{\"text\":\"mail\"}"
+-- $10 = "2024-02-29T12:34:56.789Z"
 -- $11 = "2024-02-29T12:34:56.789Z"
--- $12 = "2024-02-29T12:34:56.789Z"
+-- $12 = "{\"text\":\"mail\"}"
 -- $13 = 51
 -- $14 = 51

@@ -1,6 +1,6 @@
     with discarded as materialized (
       select r.* from "queue_results" as r
-      where r.state = 'discarded' and r.job_id = $1 and r.kind = $2 and r.queue = $3 and r.finished_at >= $4::timestamptz and r.finished_at < $5::timestamptz
+      where r.state = 'discarded' and r.job_id = $1 and r.queue = $2 and r.kind = $3 and r.finished_at >= $4::timestamptz and r.finished_at < $5::timestamptz
       order by r.job_id limit $6::int8
       for no key update skip locked
     ),

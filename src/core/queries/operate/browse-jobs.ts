@@ -3,12 +3,12 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { hasKey, isSoughtResult, jobsOfGroup, jobsOfKey } from '../../sql/found-by-index.ts';
+import { fitsFilter } from '../../sql/job-filter.ts';
 import { type JobLine, lineColumns, toJobLine } from '../../sql/job-line.ts';
 import type { JobState } from '../../sql/job-record.ts';
-import { liveState } from '../../sql/job-record.ts';
-import { hasOwn, inScope, type JobScope } from '../../sql/job-scope.ts';
+import { inScope, type JobScope } from '../../sql/job-scope.ts';
 import type { OwnWanted } from '../../sql/own-values.ts';
-import { failedJobs, isRetrying } from '../../sql/retrying.ts';
+import { failedJobs } from '../../sql/retrying.ts';
 
 /** Which jobs to look for. */
 export interface JobSearch {
@@ -140,27 +140,15 @@ function isBelow({ before }: JobsToBrowse, id: string): SQL {
 /** That a job is in a scope and fits a search; for a `where` over live jobs `j` or results `r`. */
 export function jobFits({ search, scope }: Pick<JobsToBrowse, 'search' | 'scope'>, alias: 'j' | 'r'): SQL {
   const column = (name: string) => sql.raw(`${alias}.${name}`);
-  const { state, kind, queue, group, uniqueKey, workerId, id, createdAfter, createdBefore } = search;
+  const { payload, uniqueKey, workerId, createdAfter: after, createdBefore: before, ...filter } = search;
   const all = [
     ...inScope(scope, alias),
-    id === undefined ? undefined : sql`${column(alias === 'j' ? 'id' : 'job_id')} = ${id}`,
-    state === undefined ? undefined : isInState(state, alias),
-    kind === undefined ? undefined : sql`${column('kind')} = ${kind}`,
-    queue === undefined ? undefined : sql`${column('queue')} = ${queue}`,
-    group === undefined ? undefined : sql`${column('group_key')} = ${group}`,
+    ...fitsFilter({ ...filter, created: { after, before } }, alias),
     uniqueKey === undefined ? undefined : hasKey(uniqueKey, alias),
     workerId === undefined ? undefined : sql`${column('worker_id')} = ${workerId}`,
-    createdAfter && sql`${column('created_at')} >= ${createdAfter.toISOString()}::timestamptz`,
-    createdBefore && sql`${column('created_at')} < ${createdBefore.toISOString()}::timestamptz`,
-    ...search.payload.map((some) => contains(column('payload'), some)),
-    ...search.own.map((wanted) => hasOwn(wanted, alias)),
+    ...payload.map((some) => contains(column('payload'), some)),
   ].filter((condition) => condition !== undefined);
   return all.length === 0 ? sql`true` : sql.join(all, sql` and `);
-}
-
-function isInState(state: JobState | 'retrying', alias: 'j' | 'r'): SQL {
-  if (state === 'retrying') return alias === 'j' ? isRetrying : sql`false`;
-  return sql`${alias === 'j' ? liveState : sql.raw('r.state')} = ${state}`;
 }
 
 function contains(payload: SQL, some: readonly string[]): SQL {

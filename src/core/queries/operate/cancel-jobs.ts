@@ -3,7 +3,7 @@ import type { ErrorRecord } from '../../job/describe-error.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { endAsCancelled } from '../../sql/end-as-cancelled.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
-import { type LiveFilter, liveAndFits } from '../../sql/live-filter.ts';
+import { fitsFilter, type JobFilter } from '../../sql/job-filter.ts';
 
 /** Some jobs of one queue. */
 export interface JobsOfQueue {
@@ -14,7 +14,7 @@ export interface JobsOfQueue {
 
 /** These jobs, as far as they fit a filter. */
 export interface JobsThatFit extends JobsOfQueue {
-  readonly filter: Omit<LiveFilter, 'ids'>;
+  readonly filter: Omit<JobFilter, 'ids' | 'queue'>;
 }
 
 export interface JobsCancel extends JobsThatFit {
@@ -36,7 +36,7 @@ export async function cancelJobs(db: Executor, tables: QueueTables, cancel: Jobs
 
 /** @endsHold `queue.cancelMany` with `force` */
 export function cancelJobsQuery(tables: QueueTables, { reason, force, ...jobs }: JobsCancel): SQL {
-  const nobodys = force === undefined ? sql` and j.worker_id is null` : sql``;
+  const nobodys = force === undefined ? [sql`j.worker_id is null`] : [];
   const free = sql`
     with free as materialized (${locked(tables, jobs, nobodys)}
     )`;
@@ -63,7 +63,7 @@ export async function requestCancels(
 }
 
 export function requestCancelsQuery(tables: QueueTables, { reason, ...jobs }: JobsCancelRequest): SQL {
-  const held = sql` and j.worker_id is not null and j.cancel_reason is null`;
+  const held = [sql`j.worker_id is not null and j.cancel_reason is null`];
   return sql`
     with held as materialized (${locked(tables, jobs, held)}
     )
@@ -72,10 +72,10 @@ export function requestCancelsQuery(tables: QueueTables, { reason, ...jobs }: Jo
     returning j.id`;
 }
 
-function locked({ queueJobs }: QueueTables, { queue, ids, filter }: JobsThatFit, and: SQL): SQL {
+function locked({ queueJobs }: QueueTables, { queue, ids, filter }: JobsThatFit, and: readonly SQL[]): SQL {
   return sql`
       select j.id from ${queueJobs} as j
-      where j.queue = ${queue}${liveAndFits({ ...filter, ids })}${and}
+      where ${sql.join([...fitsFilter({ ...filter, queue, ids }, 'j'), ...and], sql` and `)}
       order by j.id
       for no key update skip locked`;
 }
@@ -99,7 +99,7 @@ export async function findCancellable(
 }
 
 export interface CancellableSearch {
-  readonly filter: LiveFilter & { readonly queue?: string | undefined };
+  readonly filter: JobFilter;
   readonly force: boolean;
   /** By id: above `after`, up to `until`, at most `limit`. */
   readonly after: number;
@@ -112,13 +112,14 @@ export function findCancellableQuery(
   { queueJobs }: QueueTables,
   { filter, force, after, until, limit }: CancellableSearch,
 ): SQL {
-  const { queue } = filter;
+  const unasked = force ? [] : [sql`j.cancel_reason is null`];
   return sql`
     select f.queue, string_agg(f.id::text, ', ' order by f.id) as ids from (
       select j.queue, j.id from ${queueJobs} as j
-      where j.id > ${after}::int8 and j.id <= ${until}::int8${
-        queue === undefined ? sql`` : sql` and j.queue = ${queue}`
-      }${force ? sql`` : sql` and j.cancel_reason is null`}${liveAndFits(filter)}
+      where ${sql.join(
+        [sql`j.id > ${after}::int8`, sql`j.id <= ${until}::int8`, ...unasked, ...fitsFilter(filter, 'j')],
+        sql` and `,
+      )}
       order by j.id limit ${limit}::int8
     ) as f group by f.queue order by f.queue`;
 }

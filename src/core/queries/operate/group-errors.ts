@@ -3,8 +3,10 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
+import { fitsFilter } from '../../sql/job-filter.ts';
 import { inScope, type JobScope } from '../../sql/job-scope.ts';
 import { ownRecord, selectOwn } from '../../sql/own-values.ts';
+import { timeIsWithin } from '../../sql/time-range.ts';
 
 /** Discarded jobs of one kind with one cause. */
 export interface ErrorGroup {
@@ -121,18 +123,12 @@ export function discardedByCause(
     ...(hours === undefined
       ? []
       : [sql`r.finished_at > statement_timestamp() - ${hours}::float8 * interval '1 hour'`]),
-    ...(finishedBefore === undefined
-      ? []
-      : [sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`]),
-    ...(finishedAfter === undefined
-      ? []
-      : [sql`r.finished_at >= ${finishedAfter.toISOString()}::timestamptz`]),
+    ...timeIsWithin(sql`r.finished_at`, { after: finishedAfter, before: finishedBefore }),
   ];
   const conditions = [
     sql`true`,
     ...inScope(scope, 'r'),
-    ...(kind === undefined ? [] : [sql`r.kind = ${kind}`]),
-    ...(queue === undefined ? [] : [sql`r.queue = ${queue}`]),
+    ...fitsFilter({ kind, queue }, 'r'),
     ...(after === undefined ? [] : [sql`r.job_id > ${after}::int8`]),
   ];
   return sql`

@@ -2,39 +2,28 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
+import { fitsFilter, type JobFilter } from '../../sql/job-filter.ts';
 import {
   type JobRecord,
   type JobState,
   liveRecords,
-  liveState,
   resultRecords,
   toJobRecord,
 } from '../../sql/job-record.ts';
-import { hasOwn, type JobScope } from '../../sql/job-scope.ts';
-import type { OwnWanted } from '../../sql/own-values.ts';
-import { isRetrying } from '../../sql/retrying.ts';
+import type { JobScope } from '../../sql/job-scope.ts';
 import { type TimeRange, timeIsWithin } from '../../sql/time-range.ts';
 import { type JobSearch, jobFits } from './browse-jobs.ts';
 
 const EVERYTHING: JobScope = { queues: undefined, own: [] };
 
-export interface JobsPage {
-  readonly kind: string | undefined;
-  readonly queue: string | undefined;
-  readonly group?: string | undefined;
-  readonly state: JobState | 'retrying' | undefined;
+export interface JobsPage extends Omit<JobFilter, 'id' | 'ids'> {
   readonly before: number | undefined;
   readonly limit: number;
-  /** What the payload must contain, as JSON text. */
-  readonly payload?: string | undefined;
-  readonly created?: TimeRange | undefined;
   readonly finished?: TimeRange | undefined;
   /** How many of the newest ids it looks through at most; `undefined`: through all. */
   readonly searchLimit?: number | undefined;
   /** What else a filter text asks for. */
   readonly search?: JobSearch | undefined;
-  /** The values that own columns must have, as texts. */
-  readonly own?: readonly OwnWanted[];
 }
 
 /** Jobs of a page, newest id first. */
@@ -62,19 +51,14 @@ export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage
 
 /** @crossesQueues (plain; searched) a page over all queues, unless a filter names one */
 export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
-  const { kind, queue, group, state, before, limit, payload, created, finished, own = [], search } = page;
-  const where = (table: 'j' | 'r', id: string, stateText: SQL): SQL => {
+  const { before, limit, finished, searchLimit: _, search, ...filter } = page;
+  const { state } = filter;
+  const where = (table: 'j' | 'r', id: string): SQL => {
     const column = (name: string) => sql.raw(`${table}.${name}`);
     const conditions = [
       before === undefined ? undefined : sql`${column(id)} < ${before}`,
-      queue === undefined ? undefined : sql`${column('queue')} = ${queue}`,
-      group === undefined ? undefined : sql`${column('group_key')} = ${group}`,
-      kind === undefined ? undefined : sql`${column('kind')} = ${kind}`,
-      state === undefined ? undefined : state === 'retrying' ? isRetrying : sql`${stateText} = ${state}`,
-      payload === undefined ? undefined : sql`${column('payload')} @> ${payload}::text::jsonb`,
-      ...timeIsWithin(column('created_at'), created),
+      ...fitsFilter(filter, table),
       ...(table === 'r' ? timeIsWithin(column('finished_at'), finished) : []),
-      ...own.map((wanted) => hasOwn(wanted, table)),
       search === undefined ? undefined : jobFits({ search, scope: EVERYTHING }, table),
     ].filter((condition) => condition !== undefined);
     const all = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
@@ -86,8 +70,8 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
   const ended = state === undefined || !isLive(state);
   const { jobs, results, unsearched } = searched(tables, page, { live, ended });
   const halves = [
-    live ? sql`(${liveRecords(tables, where('j', 'id', liveState), jobs)})` : undefined,
-    ended ? sql`(${resultRecords(tables, where('r', 'job_id', sql.raw('r.state')), results)})` : undefined,
+    live ? sql`(${liveRecords(tables, where('j', 'id'), jobs)})` : undefined,
+    ended ? sql`(${resultRecords(tables, where('r', 'job_id'), results)})` : undefined,
   ].filter((half) => half !== undefined);
   const found = sql`
     select * from (

@@ -3,12 +3,12 @@ import { NO_GROUP } from '../../job/group.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
-import { arrayText } from '../../sql/fence.ts';
 import { isGroupedQueue, notedGroups } from '../../sql/grouped-jobs.ts';
-import { hasOwn } from '../../sql/job-scope.ts';
+import { fitsFilter } from '../../sql/job-filter.ts';
 import { type OwnWanted, ownNames } from '../../sql/own-values.ts';
 import { groupsIn, groupsInAny, membersIn } from '../../sql/statement-context.ts';
 import type { StatementExtension } from '../../sql/statement-extension.ts';
+import { timeIsWithin } from '../../sql/time-range.ts';
 import { notified, type WakeUp } from '../../sql/wake-up.ts';
 
 /** Which discarded jobs to put back. */
@@ -140,25 +140,15 @@ function goingOn(tables: QueueTables, groups: StatementExtension, queue: string 
 }
 
 /** For a `where` over the results as `r`. */
-function isDiscarded({ state, id, ids, after, kind, queue, own = [], ...finished }: Redrive): SQL {
-  const { finishedAfter, finishedBefore } = finished;
+function isDiscarded(redrive: Redrive): SQL {
+  const { state, after, id, ids, kind, queue, own } = redrive;
+  const finished = { after: redrive.finishedAfter, before: redrive.finishedBefore };
   const conditions = [
     state === 'cancelled' ? sql`r.state = 'cancelled'` : sql`r.state = 'discarded'`,
-    after === undefined ? undefined : sql`r.job_id > ${after}::int8`,
-    id === undefined ? undefined : sql`r.job_id = ${id}`,
-    ids === undefined
-      ? undefined
-      : sql`r.job_id = any(array(select unnest(${arrayText(ids)}::text::int8[])))`,
-    kind === undefined ? undefined : sql`r.kind = ${kind}`,
-    queue === undefined ? undefined : sql`r.queue = ${queue}`,
-    finishedAfter === undefined
-      ? undefined
-      : sql`r.finished_at >= ${finishedAfter.toISOString()}::timestamptz`,
-    finishedBefore === undefined
-      ? undefined
-      : sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`,
-    ...own.map((wanted) => hasOwn(wanted, 'r')),
-  ].filter((condition) => condition !== undefined);
+    ...(after === undefined ? [] : [sql`r.job_id > ${after}::int8`]),
+    ...fitsFilter({ id, ids, kind, queue, own }, 'r'),
+    ...timeIsWithin(sql`r.finished_at`, finished),
+  ];
   return sql.join(conditions, sql` and `);
 }
 

@@ -15,8 +15,8 @@ import type { QueueTables } from '../../schema/index.ts';
 import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
 import { checkExecutor, type Executor } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
+import type { JobFilter } from '../../sql/job-filter.ts';
 import type { LiveState } from '../../sql/job-record.ts';
-import type { LiveFilter } from '../../sql/live-filter.ts';
 import { ownWanted } from '../../sql/own-values.ts';
 import { REQUESTED } from '../../sql/wake-channel.ts';
 import { whileLocked } from '../../time/while-locked.ts';
@@ -118,7 +118,7 @@ export async function cancelMany(
     sums[name] += jobs;
     if (jobs > 0) options.onProgress?.({ ...sums });
   };
-  const { ids: _, ...filter } = which;
+  const { ids: _ids, queue: _queue, ...filter } = which;
   const until = await findLastId(db, tables, 'live');
   const answer = await whileLocked(async () => ((await forFound(cancelIn)) === 0 ? 'done' : 'locked'));
   // Some may have ended by themselves.
@@ -179,10 +179,7 @@ export async function cancelMany(
   }
 }
 
-function checkFilter(
-  given: CancelFilter,
-  own: readonly OwnColumn[],
-): LiveFilter & { queue?: string; limit?: number } {
+function checkFilter(given: CancelFilter, own: readonly OwnColumn[]): JobFilter & { limit?: number } {
   const filter = checkManyFilter('cancelMany', given, FILTER, WHICH, own);
   const { ids, kind, queue, group, state, payload, limit } = filter;
   if (ids !== undefined) checkIds('cancelMany', ids);
