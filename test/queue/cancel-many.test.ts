@@ -238,7 +238,7 @@ describe('beside others', () => {
         }),
       ],
     });
-    const entries = Array.from({ length: 400 }, () => ({ payload: { tenant: 1 } }));
+    const entries = Array.from({ length: 2_000 }, () => ({ payload: { tenant: 1 } }));
     const enqueued = await queue.enqueueMany(database.db, work, entries);
     worker.start();
     await until(() => ran.size > 20);
