@@ -12,6 +12,16 @@ export interface LiveCount {
   readonly oldestDueMs: number | undefined;
 }
 
+/** The counts where there is none. */
+export const NO_JOBS: LiveCount = {
+  due: 0,
+  grouped: 0,
+  running: 0,
+  scheduled: 0,
+  waiting: 0,
+  oldestDueMs: undefined,
+};
+
 const IS_DUE = 'j.worker_id is null and j.run_at <= statement_timestamp()';
 
 /** Counts of live jobs `j`, as {@link toLiveCount} reads them. */

@@ -11,6 +11,7 @@ import { sizeOfTables } from '../../queries/operate/size-of-tables.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor } from '../../sql/executor.ts';
+import { NO_JOBS } from '../../sql/live-counts.ts';
 import type { LiveCounts, Precision } from './queue-stats.ts';
 import type { ReportedRates } from './reported-rates.ts';
 import type { Rest } from './rest.ts';
@@ -159,7 +160,7 @@ async function countSomehow(
   const all = [...new Set([...(heads?.heads ?? []).map(({ queue }) => queue), ...names])];
   const estimated = await withinTime(db, tables, ESTIMATED_MS, ({ runner }) => estimate(runner, tables, all));
   const queues = new Map(
-    all.map((queue) => [queue, estimated?.get(queue) ?? { ...NONE, precision: 'unknown' as const }]),
+    all.map((queue) => [queue, estimated?.get(queue) ?? { ...NO_JOBS, precision: 'unknown' as const }]),
   );
   if (heads === undefined) return { queues, kinds: [], hasAllQueues: false };
   return withHeads(queues, heads);
@@ -182,7 +183,7 @@ function kindsAtHeads(heads: readonly Head[]): LiveFigures['kinds'] {
   const kinds = new Map(due.map(({ queue, kind }) => [JSON.stringify([queue, kind]), { queue, kind }]));
   return [...kinds.values()].map((one) => ({
     ...one,
-    ...{ ...NONE, due: 1, killers: undefined, precision: 'at-least' as const },
+    ...{ ...NO_JOBS, due: 1, killers: undefined, precision: 'at-least' as const },
     oldestDueMs: oldestOf(due.filter(({ queue, kind }) => queue === one.queue && kind === one.kind)),
   }));
 }
@@ -217,7 +218,7 @@ async function countCapped(
   const precisionOf = (queue: string): Precision =>
     (read.get(queue) ?? 0) > COUNTED_JOBS ? 'at-least' : 'exact';
   const kinds = counted.map((kind) => ({ ...kind, precision: precisionOf(kind.queue) }));
-  const empty = queues.map((queue) => [queue, { ...NONE, precision: 'exact' as const }] as const);
+  const empty = queues.map((queue) => [queue, { ...NO_JOBS, precision: 'exact' as const }] as const);
   const sums = new Map<string, LiveCounts>([...empty, ...byQueue(kinds, precisionOf)]);
   for (const { queue, kind, dueMs } of heads) {
     const sum = sums.get(queue);
@@ -253,12 +254,10 @@ async function estimate(
   for (const name of names.slice(0, MAX_ESTIMATED_QUEUES)) {
     const { live, due, running } = await estimateJobs(runner, tables, name);
     const scheduled = Math.max(0, live - due - running);
-    queues.set(name, { ...NONE, due, running, scheduled, precision: 'estimated' });
+    queues.set(name, { ...NO_JOBS, due, running, scheduled, precision: 'estimated' });
   }
   return queues;
 }
-
-const NONE = { due: 0, grouped: 0, running: 0, scheduled: 0, waiting: 0, oldestDueMs: undefined };
 
 function byQueue(
   kinds: readonly CountedKind[],
@@ -266,7 +265,7 @@ function byQueue(
 ): Map<string, LiveCounts> {
   const queues = new Map<string, LiveCounts>();
   for (const kind of kinds) {
-    const sum = queues.get(kind.queue) ?? NONE;
+    const sum = queues.get(kind.queue) ?? NO_JOBS;
     const oldest = [sum.oldestDueMs, kind.oldestDueMs].filter((ms) => ms !== undefined);
     queues.set(kind.queue, {
       due: sum.due + kind.due,

@@ -3,6 +3,7 @@ import { checkInteger } from '../../job/limits.ts';
 import { COUNTED_RESULTS, type CountedResults } from '../../queries/operate/count-results.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Database, NO_DATABASE } from '../../sql/executor.ts';
+import { NO_JOBS } from '../../sql/live-counts.ts';
 import { compare } from './compare.ts';
 import { countLive, type LastRead, type LiveFigures } from './count-live.ts';
 import { figuresOf } from './known-figures.ts';
@@ -25,7 +26,6 @@ export interface QueueOfFigures {
 
 const OPTIONS = namesOf<StatsOptions>({ minutes: true });
 const MAX_MINUTES = 43_200;
-const NO_JOBS = { due: 0, grouped: 0, running: 0, scheduled: 0, waiting: 0, oldestDueMs: undefined };
 
 /** See `Queue.stats`. */
 export async function stats(db: Database, queue: QueueOfFigures, options: StatsOptions): Promise<QueueStats> {
