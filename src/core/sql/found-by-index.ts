@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { waitingKeysOf } from '../job/key-rule.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { walkIndex } from './walk-index.ts';
 
 /** That a live job `j` has this unique or waiting key, or that a result `r` had it as its unique one. */
 export function hasKey(key: string, alias: 'j' | 'r'): SQL {
@@ -24,23 +25,12 @@ export function jobsOfKey(tables: QueueTables, key: string): SQL {
         )`;
 }
 
-function byKey({ queueJobs }: QueueTables, column: 'unique_key' | 'waiting_key', fits: SQL): SQL {
+function byKey(tables: QueueTables, column: 'unique_key' | 'waiting_key', fits: SQL): SQL {
   const isKeyed = sql.raw(`j.${column} is not null`);
   return sql`(
-            with recursive pair as (
-              (
-                select j.queue, j.kind from ${queueJobs} as j
-                where ${isKeyed} order by j.queue, j.kind limit 1
-              )
-              union all
-              select n.queue, n.kind from pair as p cross join lateral (
-                select j.queue, j.kind from ${queueJobs} as j
-                where ${isKeyed} and (j.queue, j.kind) > (p.queue, p.kind)
-                order by j.queue, j.kind limit 1
-              ) as n
-            )
+            with recursive ${walkIndex(tables, { name: 'pair', by: ['queue', 'kind'], where: isKeyed })}
             select j.* from pair as p cross join lateral (
-              select j.* from ${queueJobs} as j
+              select j.* from ${tables.queueJobs} as j
               where j.queue = p.queue and j.kind = p.kind and ${fits} limit 2
             ) as j
           )`;
@@ -48,23 +38,18 @@ function byKey({ queueJobs }: QueueTables, column: 'unique_key' | 'waiting_key',
 
 /** The first live jobs `j` of a group, of every queue, for a `FROM`. */
 export function jobsOfGroup(
-  { queueJobs }: QueueTables,
+  tables: QueueTables,
   group: string,
   { columns = sql`j.*`, limit }: { readonly columns?: SQL; readonly limit: number },
 ): SQL {
   return sql`(
-          with recursive part as (
-            (
-              select j.queue from ${queueJobs} as j where j.group_key is not null order by j.queue limit 1
-            )
-            union all
-            select n.queue from part as p cross join lateral (
-              select j.queue from ${queueJobs} as j
-              where j.group_key is not null and j.queue > p.queue order by j.queue limit 1
-            ) as n
-          )
+          with recursive ${walkIndex(tables, {
+            name: 'part',
+            by: ['queue'],
+            where: sql`j.group_key is not null`,
+          })}
           select j.* from part as p cross join lateral (
-            select ${columns} from ${queueJobs} as j
+            select ${columns} from ${tables.queueJobs} as j
             where j.queue = p.queue and j.group_key = ${group} limit ${limit}
           ) as j limit ${limit}
         )`;

@@ -15,15 +15,17 @@
         left(j.errors -> -1 ->> 'message', 300) as error from (
         select j.* from (
           with recursive part as (
-            (
-              select j.queue from "queue_jobs" as j where j.group_key is not null order by j.queue limit 1
-            )
-            union all
-            select n.queue from part as p cross join lateral (
-              select j.queue from "queue_jobs" as j
-              where j.group_key is not null and j.queue > p.queue order by j.queue limit 1
-            ) as n
-          )
+      (
+        select j.queue from "queue_jobs" as j
+        where j.group_key is not null order by j.queue limit 1
+      )
+      union all
+      select n.* from part as w cross join lateral (
+        select j.queue from "queue_jobs" as j
+        where j.group_key is not null and (j.queue) > (w.queue)
+        order by j.queue limit 1
+      ) as n
+    )
           select j.* from part as p cross join lateral (
             select j.* from "queue_jobs" as j
             where j.queue = p.queue and j.group_key = $2 limit $3

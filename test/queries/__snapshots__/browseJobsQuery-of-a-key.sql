@@ -16,17 +16,17 @@
         select j.* from (
           (
             with recursive pair as (
-              (
-                select j.queue, j.kind from "queue_jobs" as j
-                where j.unique_key is not null order by j.queue, j.kind limit 1
-              )
-              union all
-              select n.queue, n.kind from pair as p cross join lateral (
-                select j.queue, j.kind from "queue_jobs" as j
-                where j.unique_key is not null and (j.queue, j.kind) > (p.queue, p.kind)
-                order by j.queue, j.kind limit 1
-              ) as n
-            )
+      (
+        select j.queue, j.kind from "queue_jobs" as j
+        where j.unique_key is not null order by j.queue, j.kind limit 1
+      )
+      union all
+      select n.* from pair as w cross join lateral (
+        select j.queue, j.kind from "queue_jobs" as j
+        where j.unique_key is not null and (j.queue, j.kind) > (w.queue, w.kind)
+        order by j.queue, j.kind limit 1
+      ) as n
+    )
             select j.* from pair as p cross join lateral (
               select j.* from "queue_jobs" as j
               where j.queue = p.queue and j.kind = p.kind and j.unique_key = $2 limit 2
@@ -35,17 +35,17 @@
           union all
           (
             with recursive pair as (
-              (
-                select j.queue, j.kind from "queue_jobs" as j
-                where j.waiting_key is not null order by j.queue, j.kind limit 1
-              )
-              union all
-              select n.queue, n.kind from pair as p cross join lateral (
-                select j.queue, j.kind from "queue_jobs" as j
-                where j.waiting_key is not null and (j.queue, j.kind) > (p.queue, p.kind)
-                order by j.queue, j.kind limit 1
-              ) as n
-            )
+      (
+        select j.queue, j.kind from "queue_jobs" as j
+        where j.waiting_key is not null order by j.queue, j.kind limit 1
+      )
+      union all
+      select n.* from pair as w cross join lateral (
+        select j.queue, j.kind from "queue_jobs" as j
+        where j.waiting_key is not null and (j.queue, j.kind) > (w.queue, w.kind)
+        order by j.queue, j.kind limit 1
+      ) as n
+    )
             select j.* from pair as p cross join lateral (
               select j.* from "queue_jobs" as j
               where j.queue = p.queue and j.kind = p.kind and j.waiting_key in ($3, $4) and j.unique_key is distinct from $5 limit 2

@@ -6,14 +6,12 @@
     grouped as (
       (
         select j.queue, j.group_key, j.priority, j.run_at from "queue_jobs" as j
-        where j.group_key is not null and j.queue in (select jsonb_array_elements_text($2::text::jsonb)) and j.group_key = $3
-        order by j.queue, j.group_key, j.priority, j.run_at limit 1
+        where j.group_key is not null and j.queue in (select jsonb_array_elements_text($2::text::jsonb)) and j.group_key = $3 order by j.queue, j.group_key, j.priority, j.run_at limit 1
       )
       union all
-      select n.queue, n.group_key, n.priority, n.run_at from grouped as b cross join lateral (
+      select n.* from grouped as w cross join lateral (
         select j.queue, j.group_key, j.priority, j.run_at from "queue_jobs" as j
-        where j.group_key is not null
-          and (j.queue, j.group_key, j.priority) > (b.queue, b.group_key, b.priority) and j.queue in (select jsonb_array_elements_text($4::text::jsonb)) and j.group_key = $5
+        where j.group_key is not null and j.queue in (select jsonb_array_elements_text($4::text::jsonb)) and j.group_key = $5 and (j.queue, j.group_key, j.priority) > (w.queue, w.group_key, w.priority)
         order by j.queue, j.group_key, j.priority, j.run_at limit 1
       ) as n
     )

@@ -1,27 +1,24 @@
     with recursive plain as (
       (
-        select j.queue, j.priority, j.run_at from "queue_jobs" as j
-        where j.priority >= 0 and j.group_key is null
-        order by j.priority, j.queue, j.run_at limit 1
+        select j.priority, j.queue, j.run_at from "queue_jobs" as j
+        where j.priority >= 0 and j.group_key is null order by j.priority, j.queue, j.run_at limit 1
       )
       union all
-      select n.queue, n.priority, n.run_at from plain as b cross join lateral (
-        select j.queue, j.priority, j.run_at from "queue_jobs" as j
-        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
+      select n.* from plain as w cross join lateral (
+        select j.priority, j.queue, j.run_at from "queue_jobs" as j
+        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (w.priority, w.queue)
         order by j.priority, j.queue, j.run_at limit 1
       ) as n
     ),
     grouped as (
       (
         select j.queue, j.group_key, j.priority, j.run_at from "queue_jobs" as j
-        where j.group_key is not null
-        order by j.queue, j.group_key, j.priority, j.run_at limit 1
+        where j.group_key is not null order by j.queue, j.group_key, j.priority, j.run_at limit 1
       )
       union all
-      select n.queue, n.group_key, n.priority, n.run_at from grouped as b cross join lateral (
+      select n.* from grouped as w cross join lateral (
         select j.queue, j.group_key, j.priority, j.run_at from "queue_jobs" as j
-        where j.group_key is not null
-          and (j.queue, j.group_key, j.priority) > (b.queue, b.group_key, b.priority)
+        where j.group_key is not null and (j.queue, j.group_key, j.priority) > (w.queue, w.group_key, w.priority)
         order by j.queue, j.group_key, j.priority, j.run_at limit 1
       ) as n
     )

@@ -1,24 +1,25 @@
     with recursive band as (
       (
         select j.priority, j.queue from "queue_jobs" as j
-        where j.priority >= 0 and j.group_key is null
-        order by j.priority, j.queue limit 1
+        where j.priority >= 0 and j.group_key is null order by j.priority, j.queue limit 1
       )
       union all
-      select n.priority, n.queue from band as b cross join lateral (
+      select n.* from band as w cross join lateral (
         select j.priority, j.queue from "queue_jobs" as j
-        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
+        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (w.priority, w.queue)
         order by j.priority, j.queue limit 1
       ) as n
     ),
     grouped as (
       (
-        select j.queue from "queue_jobs" as j where j.group_key is not null order by j.queue limit 1
+        select j.queue from "queue_jobs" as j
+        where j.group_key is not null order by j.queue limit 1
       )
       union all
-      select n.queue from grouped as g cross join lateral (
+      select n.* from grouped as w cross join lateral (
         select j.queue from "queue_jobs" as j
-        where j.group_key is not null and j.queue > g.queue order by j.queue limit 1
+        where j.group_key is not null and (j.queue) > (w.queue)
+        order by j.queue limit 1
       ) as n
     ),
     part as (
@@ -27,10 +28,9 @@
         where j.group_key is not null order by j.queue, j.group_key, j.priority limit 1
       )
       union all
-      select n.queue, n.group_key, n.priority from part as p cross join lateral (
+      select n.* from part as w cross join lateral (
         select j.queue, j.group_key, j.priority from "queue_jobs" as j
-        where j.group_key is not null
-          and (j.queue, j.group_key, j.priority) > (p.queue, p.group_key, p.priority)
+        where j.group_key is not null and (j.queue, j.group_key, j.priority) > (w.queue, w.group_key, w.priority)
         order by j.queue, j.group_key, j.priority limit 1
       ) as n
     )

@@ -3,6 +3,7 @@ import { MAX_PRIORITY } from '../../job/limits.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { type RunUs, runUs, runUsOf } from '../../sql/job-place.ts';
+import { walkIndex } from '../../sql/walk-index.ts';
 
 /** Live jobs that stand together in an index, in the order in which they are due. */
 export interface Band {
@@ -52,48 +53,36 @@ function first(alias: string): SQL {
  * @crossesQueues finds the queues that have jobs
  * @insteadOnCitus browseJobsQuery
  */
-export function findBandsQuery({ queueJobs }: QueueTables, { queues, group, limit }: BandsToFind): SQL {
+export function findBandsQuery(tables: QueueTables, { queues, group, limit }: BandsToFind): SQL {
   const named = JSON.stringify(queues ?? []);
-  const ofQueues =
-    queues === undefined
-      ? sql``
-      : sql` and j.queue in (select jsonb_array_elements_text(${named}::text::jsonb))`;
-  const ofGroup = group === undefined ? sql`` : sql` and j.group_key = ${group}`;
+  const inGroups = [
+    sql`j.group_key is not null`,
+    ...(queues === undefined
+      ? []
+      : [sql`j.queue in (select jsonb_array_elements_text(${named}::text::jsonb))`]),
+    ...(group === undefined ? [] : [sql`j.group_key = ${group}`]),
+  ];
   const plain =
     queues === undefined
-      ? sql`
-      (
-        select j.queue, j.priority, j.run_at from ${queueJobs} as j
-        where j.priority >= 0 and j.group_key is null
-        order by j.priority, j.queue, j.run_at limit 1
-      )
-      union all
-      select n.queue, n.priority, n.run_at from plain as b cross join lateral (
-        select j.queue, j.priority, j.run_at from ${queueJobs} as j
-        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
-        order by j.priority, j.queue, j.run_at limit 1
-      ) as n`
-      : sql`
+      ? walkIndex(tables, {
+          name: 'plain',
+          by: ['priority', 'queue'],
+          first: 'run_at',
+          where: sql`j.priority >= 0 and j.group_key is null`,
+        })
+      : sql`plain as (
       select q.queue, p.priority::int2, null::timestamptz as run_at
       from jsonb_array_elements_text(${named}::text::jsonb) as q(queue)
-      cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)`;
+      cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)
+    )`;
   return sql`
-    with recursive plain as (${plain}
-    ),
-    grouped as (
-      (
-        select j.queue, j.group_key, j.priority, j.run_at from ${queueJobs} as j
-        where j.group_key is not null${ofQueues}${ofGroup}
-        order by j.queue, j.group_key, j.priority, j.run_at limit 1
-      )
-      union all
-      select n.queue, n.group_key, n.priority, n.run_at from grouped as b cross join lateral (
-        select j.queue, j.group_key, j.priority, j.run_at from ${queueJobs} as j
-        where j.group_key is not null
-          and (j.queue, j.group_key, j.priority) > (b.queue, b.group_key, b.priority)${ofQueues}${ofGroup}
-        order by j.queue, j.group_key, j.priority, j.run_at limit 1
-      ) as n
-    )
+    with recursive ${plain},
+    ${walkIndex(tables, {
+      name: 'grouped',
+      by: ['queue', 'group_key', 'priority'],
+      first: 'run_at',
+      where: sql.join(inGroups, sql` and `),
+    })}
     (
       select p.queue, null::text as group_key, p.priority, ${first('p')} from plain as p
       where ${group === undefined ? sql`true` : sql`false`} limit ${limit}

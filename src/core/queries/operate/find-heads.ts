@@ -3,6 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { allBands, areWhole } from '../../sql/all-bands.ts';
 import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
+import { walkIndex } from '../../sql/walk-index.ts';
 
 /** The job at the head of one priority of one queue, or of one group in it. */
 export interface Head {
@@ -44,19 +45,11 @@ export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
   const { queueJobs } = tables;
   return sql`
     ${allBands(tables)},
-    part as (
-      (
-        select j.queue, j.group_key, j.priority from ${queueJobs} as j
-        where j.group_key is not null order by j.queue, j.group_key, j.priority limit 1
-      )
-      union all
-      select n.queue, n.group_key, n.priority from part as p cross join lateral (
-        select j.queue, j.group_key, j.priority from ${queueJobs} as j
-        where j.group_key is not null
-          and (j.queue, j.group_key, j.priority) > (p.queue, p.group_key, p.priority)
-        order by j.queue, j.group_key, j.priority limit 1
-      ) as n
-    )
+    ${walkIndex(tables, {
+      name: 'part',
+      by: ['queue', 'group_key', 'priority'],
+      where: sql`j.group_key is not null`,
+    })}
     (
       select 1 as list, b.queue, h.kind,
         ${msBetween('h.run_at', 'statement_timestamp()')} as due_ms
