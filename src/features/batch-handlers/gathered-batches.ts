@@ -1,7 +1,7 @@
 import type { ClaimedJob } from '../../core/queries/claim/claim-jobs.ts';
 import { allowManyListeners, onNextTurn } from '../../core/runtime.ts';
-import type { Batches, BatchesOptions } from '../../core/worker/begin/batches.ts';
 import { REFUSED_MS } from '../../core/worker/begin/beginnings.ts';
+import type { Gathered, GatheredOptions } from '../../core/worker/begin/gathered.ts';
 import { isAfterDeath, isLastAfterDeath, mostInBatch } from '../../core/worker/begin/precious-attempt.ts';
 import { missed } from '../../core/worker/begin/too-late.ts';
 import type { Attempt } from '../../core/worker/run/attempt.ts';
@@ -13,9 +13,9 @@ import { recordBatch } from './record-batch.ts';
 import { SlotUse } from './slot-use.ts';
 
 /** What a worker holds of one queue when at least one of its handlers is a batch handler. */
-export class GatheredBatches implements Batches {
+export class GatheredBatches implements Gathered {
   readonly serves = true;
-  readonly #options: BatchesOptions;
+  readonly #options: GatheredOptions;
   readonly #use: SlotUse;
   /** By kind and size: after a death a job is in a batch with few others, and only such ones. */
   readonly #gatherings = new Map<string, Gathering<Attempt>>();
@@ -28,7 +28,7 @@ export class GatheredBatches implements Batches {
   #dangerous = false;
   #sharing = 0;
 
-  constructor(options: BatchesOptions) {
+  constructor(options: GatheredOptions) {
     this.#options = options;
     this.#use = new SlotUse([...options.handlers.values()], options.holder.queue);
     // Each batch that waits for the server listens to it.

@@ -9,7 +9,7 @@ import { checkDurationMs, checkInteger } from '../../core/job/limits.ts';
 import type { Cancel, Fail, Snooze } from '../../core/job/outcome.ts';
 import type { Queue } from '../../core/queue/queue.ts';
 import type { Database, Transaction } from '../../core/sql/executor.ts';
-import { type BatchesOptions, MAKE_BATCHES } from '../../core/worker/begin/batches.ts';
+import { type GatheredOptions, MAKE_GATHERED } from '../../core/worker/begin/gathered.ts';
 import type { BatchMember } from '../../core/worker/run/batch-call.ts';
 import {
   type BatchHandler,
@@ -134,7 +134,7 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
     batch,
     run: run as unknown as BatchHandler<TDb, OwnValuesOf<TQueue>>['run'],
     [CALL_OF]: (handler: BatchHandler, members: readonly BatchMember[]) => new Batch(handler, members),
-    [MAKE_BATCHES]: (options: BatchesOptions) => new GatheredBatches(options),
+    [MAKE_GATHERED]: (options: GatheredOptions) => new GatheredBatches(options),
   };
   return handler;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { batchesOf } from '../../../src/core/worker/begin/batches.ts';
 import { Beginnings } from '../../../src/core/worker/begin/beginnings.ts';
 import type { Gate } from '../../../src/core/worker/begin/gate.ts';
+import { gatheredOf } from '../../../src/core/worker/begin/gathered.ts';
 import { NO_RUNS } from '../../../src/core/worker/begin/runs.ts';
 import { Waiting } from '../../../src/core/worker/begin/waiting.ts';
 import type { Attempt } from '../../../src/core/worker/run/attempt.ts';
@@ -25,7 +25,7 @@ test('what has begun and waits for a slot of its kind stands in the way of what 
     heldUp: new Set(['few']),
     next: (waiting: readonly Attempt[]) => waiting.find(({ job }) => job.kind !== 'few'),
   } as unknown as Gate;
-  const batches = batchesOf({ handlers: new Map() } as never);
+  const batches = gatheredOf({ handlers: new Map() } as never);
   const waiting = new Waiting({ beginnings, batches, runs: NO_RUNS, gate });
   // The first claim begins its job. Of the other kind none has ended here: its first one begins alone.
   const [few, once] = [lastAttempt('few', true), lastAttempt('once', false)];

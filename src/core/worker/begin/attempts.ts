@@ -11,10 +11,10 @@ import type { Handler } from '../run/handler.ts';
 import type { Conclusion } from '../settle/conclude.ts';
 import { Endings, type EndingsOptions } from '../settle/endings.ts';
 import type { Leftovers } from '../settle/leftovers.ts';
-import { type Batches, batchesOf } from './batches.ts';
 import { Beginnings, type BeginningsOptions, REFUSED_MS } from './beginnings.ts';
 import { Demand } from './demand.ts';
 import type { Gate } from './gate.ts';
+import { type Gathered, gatheredOf } from './gathered.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { NO_RUNS, type Runs } from './runs.ts';
@@ -42,7 +42,7 @@ export class Attempts {
   readonly #endings: Endings;
   readonly #prefetch = new Prefetch();
   readonly #beginnings: Beginnings;
-  readonly #batches: Batches;
+  readonly #batches: Gathered;
   readonly #runs: Runs;
   readonly #waiting: Waiting;
   readonly #demand: Demand;
@@ -69,7 +69,7 @@ export class Attempts {
     this.#beginnings = new Beginnings(recording);
     const [endings, beginnings, prefetch] = [this.#endings, this.#beginnings, this.#prefetch];
     const running = this.#running;
-    const batches = batchesOf({
+    const batches = gatheredOf({
       ...recording,
       handlers,
       gate,

@@ -2,9 +2,9 @@ import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Bag } from '../base/bag.ts';
 import type { Attempt } from '../run/attempt.ts';
 import type { Endings } from '../settle/endings.ts';
-import type { Batches } from './batches.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { Gate } from './gate.ts';
+import type { Gathered } from './gathered.ts';
 import type { Prefetch } from './prefetch.ts';
 import type { Waiting } from './waiting.ts';
 
@@ -14,7 +14,7 @@ export interface DemandOptions {
   readonly gate?: Gate | undefined;
   readonly prefetch: Prefetch;
   readonly beginnings: Beginnings;
-  readonly batches: Batches;
+  readonly batches: Gathered;
   readonly waiting: Waiting;
   readonly running: Bag<'placeRunning', Attempt>;
   readonly endings: Endings;

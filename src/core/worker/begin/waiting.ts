@@ -1,12 +1,12 @@
 import type { Attempt } from '../run/attempt.ts';
-import type { Batches } from './batches.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { Gate } from './gate.ts';
+import type { Gathered } from './gathered.ts';
 import type { Runs } from './runs.ts';
 
 export interface WaitingOptions {
   readonly beginnings: Beginnings;
-  readonly batches: Batches;
+  readonly batches: Gathered;
   readonly runs: Runs;
   /** `undefined` where a job begins as soon as a slot is free. */
   readonly gate?: Gate | undefined;

@@ -8,7 +8,7 @@ import type { Gate } from './gate.ts';
 import type { Prefetch } from './prefetch.ts';
 
 /** The jobs of batch handlers that a worker holds of one queue: they gather, and then run in one slot. */
-export interface Batches {
+export interface Gathered {
   /** Whether the worker has a batch handler. */
   readonly serves: boolean;
   /** Whether jobs of this kind wait for others. */
@@ -48,7 +48,7 @@ export interface Batches {
 }
 
 /** What batches work with. */
-export interface BatchesOptions extends BeginningsOptions {
+export interface GatheredOptions extends BeginningsOptions {
   readonly handlers: ReadonlyMap<string, Handler>;
   /** Whether the worker neither stops nor has paused the queue. */
   readonly mayBegin: () => boolean;
@@ -63,7 +63,7 @@ export interface BatchesOptions extends BeginningsOptions {
 }
 
 /** Those of a worker without batch handlers: each job has a slot of its own. */
-const NO_BATCHES: Batches = {
+const NONE_GATHERED: Gathered = {
   serves: false,
   gathers: () => false,
   sharing: 0,
@@ -84,26 +84,27 @@ const NO_BATCHES: Batches = {
   stop() {},
 };
 
-type MakeBatches = (options: BatchesOptions) => Batches;
+type MakeGathered = (options: GatheredOptions) => Gathered;
 
 /** A batch handler brings what its jobs gather with, so that the core does not know it. */
-export const MAKE_BATCHES: unique symbol = Symbol.for('drizzle-queue: make batches');
+export const MAKE_GATHERED: unique symbol = Symbol.for('drizzle-queue: make gathered');
 
 /** The handlers of one worker, and what the first batch handler among them has brought. */
-const known = new WeakMap<ReadonlyMap<string, Handler>, MakeBatches>();
+const known = new WeakMap<ReadonlyMap<string, Handler>, MakeGathered>();
 
-export function batchesOf(options: BatchesOptions): Batches {
+export function gatheredOf(options: GatheredOptions): Gathered {
   const { handlers } = options;
   // Looked up once for all queues of a worker: it may have thousands, and as many kinds.
-  const make = known.get(handlers) ?? [...handlers.values()].find(makesBatches)?.[MAKE_BATCHES] ?? noBatches;
+  const make =
+    known.get(handlers) ?? [...handlers.values()].find(makesGathered)?.[MAKE_GATHERED] ?? noneGathered;
   known.set(handlers, make);
   return make(options);
 }
 
-function makesBatches(handler: Handler): handler is Handler & { readonly [MAKE_BATCHES]: MakeBatches } {
-  return MAKE_BATCHES in handler;
+function makesGathered(handler: Handler): handler is Handler & { readonly [MAKE_GATHERED]: MakeGathered } {
+  return MAKE_GATHERED in handler;
 }
 
-function noBatches(): Batches {
-  return NO_BATCHES;
+function noneGathered(): Gathered {
+  return NONE_GATHERED;
 }
