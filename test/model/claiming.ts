@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { beginFreeJobs, beginJobs } from '../../src/core/queries/begin/begin-jobs.ts';
 import { type Claim, type ClaimedJob, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
-import { findOverlooked, type JobPlace, type Reach } from '../../src/core/queries/claim/find-overlooked.ts';
+import { type ClaimPlace, findOverlooked, type Reach } from '../../src/core/queries/claim/find-overlooked.ts';
 import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
 import {
   claimGroups,
@@ -43,7 +43,7 @@ async function claimJobsAs(
   const claim = { queue, kinds, workerId, bands: BANDS };
   if (!sweep) return claimJobs(db, tables, { ...claim, limit, beginning, fromGoneWorkers: false });
   const claimed: ClaimedJob[] = [];
-  let after: JobPlace | undefined;
+  let after: ClaimPlace | undefined;
   do {
     const looks = [{ queue, passed: EVERYTHING, after }];
     const { found, stopped } = await findOverlooked(db, tables, { looks, kinds, workerId, slice: SLICE });

@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import {
+  type ClaimPlace,
   findOverlooked,
   findOverlookedQuery,
-  type JobPlace,
   type OverlookedLook,
   type Reach,
 } from '../../src/core/queries/claim/find-overlooked.ts';
@@ -21,14 +21,14 @@ const question = (looks: readonly OverlookedLook[], slice = 1_000) => ({
   workerId: 1,
   slice,
 });
-const look = (passed: readonly Reach[] = EVERYTHING, after?: JobPlace, queue = 'q') => ({
+const look = (passed: readonly Reach[] = EVERYTHING, after?: ClaimPlace, queue = 'q') => ({
   queue,
   passed,
   after,
 });
 const sweep = (looks: readonly OverlookedLook[], slice?: number) =>
   findOverlooked(database.db, tables, question(looks, slice));
-const idsOf = (places: readonly JobPlace[] | undefined) => (places ?? []).map(({ id }) => id);
+const idsOf = (places: readonly ClaimPlace[] | undefined) => (places ?? []).map(({ id }) => id);
 
 describe('findOverlooked', () => {
   beforeEach(() => clearTables(database.client));
@@ -154,7 +154,7 @@ describe.sequential('the plan', () => {
     await database.client`alter table queue_jobs set (autovacuum_enabled = off)`;
   });
 
-  async function expectSlice(mode: PlanMode, after: JobPlace | undefined, rows: number): Promise<void> {
+  async function expectSlice(mode: PlanMode, after: ClaimPlace | undefined, rows: number): Promise<void> {
     const kinds = Array.from({ length: 100 }, (_, n) => `kind ${n}`);
     const query = findOverlookedQuery(tables, { ...question([look(EVERYTHING, after)], SLICE), kinds });
     const plan = await explain(backend, query, mode);

@@ -10,7 +10,7 @@ import { isOf, type TableSize, tableSize } from '../../sql/table-size.ts';
 import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** A job's place in the order of claims. `runAtMs` has the microseconds as a fraction. */
-export interface JobPlace {
+export interface ClaimPlace {
   readonly priority: number;
   readonly runAtMs: number;
   readonly id: number;
@@ -31,7 +31,7 @@ export interface OverlookedLook {
   /** Leaves out what became due more milliseconds than this before the floor. @default undefined nothing */
   readonly spanMs?: number | undefined;
   /** Where the last slice stopped; `undefined` to begin at the very start. */
-  readonly after: JobPlace | undefined;
+  readonly after: ClaimPlace | undefined;
 }
 
 export interface OverlookedQuestion {
@@ -47,9 +47,9 @@ export interface OverlookedQuestion {
 
 export interface OverlookedAnswer {
   /** The overlooked jobs, in claim order, by queue. */
-  readonly found: ReadonlyMap<string, readonly JobPlace[]>;
+  readonly found: ReadonlyMap<string, readonly ClaimPlace[]>;
   /** Where a full slice stopped; `undefined` when it came to the end of all queues. */
-  readonly stopped: { readonly queue: string; readonly after: JobPlace } | undefined;
+  readonly stopped: { readonly queue: string; readonly after: ClaimPlace } | undefined;
 }
 
 /**
@@ -103,7 +103,7 @@ export async function findOverlookedByKeptPlan(
 }
 
 function toAnswer(rows: readonly RawRow[], question: OverlookedQuestion): OverlookedAnswer {
-  const found = new Map<string, JobPlace[]>();
+  const found = new Map<string, ClaimPlace[]>();
   for (const row of rows) {
     if (row.overlooked !== true) continue;
     const queue = String(row.queue);
@@ -174,7 +174,7 @@ export function findOverlookedQuery(
     where overlooked or place = ${slice}::int8${other}`;
 }
 
-const START: JobPlace = { priority: 0, runAtMs: Number.NEGATIVE_INFINITY, id: 0 };
+const START: ClaimPlace = { priority: 0, runAtMs: Number.NEGATIVE_INFINITY, id: 0 };
 
 /** The index ranges that are left to read in a queue, in their order. */
 function toRanges({ queue, passed, spanMs, after = START }: OverlookedLook): object[] {
@@ -203,10 +203,10 @@ function toTimestamp(ms: number): string {
   return timestampText(wholeMs).replace('Z', `${String(us - wholeMs * 1_000).padStart(3, '0')}Z`);
 }
 
-function toPlace(row: RawRow): JobPlace {
+function toPlace(row: RawRow): ClaimPlace {
   return { priority: Number(row.priority), runAtMs: Number(row.run_at), id: Number(row.id) };
 }
 
-export function inClaimOrder(a: JobPlace, b: JobPlace): number {
+export function inClaimOrder(a: ClaimPlace, b: ClaimPlace): number {
   return a.priority - b.priority || a.runAtMs - b.runAtMs || a.id - b.id;
 }

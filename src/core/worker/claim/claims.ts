@@ -7,7 +7,7 @@ import {
   sawTheEnd,
 } from '../../queries/claim/claim-jobs.ts';
 import { findDueIds } from '../../queries/claim/find-due-ids.ts';
-import type { JobPlace } from '../../queries/claim/find-overlooked.ts';
+import type { ClaimPlace } from '../../queries/claim/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import { KeptPlans } from '../statements/kept-plans.ts';
@@ -186,7 +186,7 @@ export class Claims implements QueueClaims {
 
   async #amongPlaces(
     { kinds, overlooked, bands }: Lane,
-    places: readonly JobPlace[],
+    places: readonly ClaimPlace[],
     { limit, beginning, without }: NextClaim,
   ): Promise<ClaimAnswer> {
     const wanted = allBut(without, places);
@@ -235,7 +235,7 @@ export class Claims implements QueueClaims {
   }
 }
 
-function allBut(without: readonly number[], places: readonly JobPlace[]): readonly JobPlace[] {
+function allBut(without: readonly number[], places: readonly ClaimPlace[]): readonly ClaimPlace[] {
   return without.length === 0 ? places : places.filter(({ id }) => !without.includes(id));
 }
 

@@ -1,17 +1,17 @@
-import { inClaimOrder, type JobPlace } from '../../queries/claim/find-overlooked.ts';
+import { type ClaimPlace, inClaimOrder } from '../../queries/claim/find-overlooked.ts';
 
 /** Beyond this many the next ones are left where they are: a sweep finds them again. */
 const MAX_KEPT = 25_000;
 
 /** The jobs of one queue that are known to lie behind its floors (swept, or given back), to claim by id. */
 export class OverlookedJobs {
-  readonly #priorityOf: (place: JobPlace) => number;
-  readonly #places = new Map<number, JobPlace>();
+  readonly #priorityOf: (place: ClaimPlace) => number;
+  readonly #places = new Map<number, ClaimPlace>();
   /** Those of each priority in claim order, the next one last: however they age, that order stays. */
-  #byPriority: JobPlace[][] | undefined;
+  #byPriority: ClaimPlace[][] | undefined;
 
   /** @param priorityOf as which priority a job counts at this moment */
-  constructor(priorityOf: (place: JobPlace) => number = ({ priority }) => priority) {
+  constructor(priorityOf: (place: ClaimPlace) => number = ({ priority }) => priority) {
     this.#priorityOf = priorityOf;
   }
 
@@ -20,7 +20,7 @@ export class OverlookedJobs {
   }
 
   /** Keeps them; returns whether there was room for all. */
-  add(places: readonly JobPlace[]): boolean {
+  add(places: readonly ClaimPlace[]): boolean {
     for (const place of places) {
       if (this.#places.size >= MAX_KEPT) return false;
       if (this.#places.has(place.id)) continue;
@@ -36,8 +36,8 @@ export class OverlookedJobs {
   }
 
   /** Takes out the next `limit` in claim order, up to a priority. */
-  take(limit: number, maxPriority: number): JobPlace[] {
-    const taken: JobPlace[] = [];
+  take(limit: number, maxPriority: number): ClaimPlace[] {
+    const taken: ClaimPlace[] = [];
     while (taken.length < limit) {
       const place = this.#next(maxPriority)?.pop();
       if (place === undefined) break;
@@ -48,10 +48,10 @@ export class OverlookedJobs {
   }
 
   /** The priority whose turn it is. Those that count as the same one are in the order of their times. */
-  #next(maxPriority: number): JobPlace[] | undefined {
+  #next(maxPriority: number): ClaimPlace[] | undefined {
     this.#byPriority ??= inClaimOrderByPriority(this.#places.values());
-    let next: JobPlace[] | undefined;
-    let nextPlace: JobPlace | undefined;
+    let next: ClaimPlace[] | undefined;
+    let nextPlace: ClaimPlace | undefined;
     for (const places of this.#byPriority) {
       const place = places.at(-1);
       if (place === undefined) continue;
@@ -65,8 +65,8 @@ export class OverlookedJobs {
   }
 }
 
-function inClaimOrderByPriority(all: Iterable<JobPlace>): JobPlace[][] {
-  const byPriority = new Map<number, JobPlace[]>();
+function inClaimOrderByPriority(all: Iterable<ClaimPlace>): ClaimPlace[][] {
+  const byPriority = new Map<number, ClaimPlace[]>();
   for (const place of all) {
     const places = byPriority.get(place.priority) ?? [];
     byPriority.set(place.priority, places);

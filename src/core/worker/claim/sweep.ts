@@ -1,4 +1,4 @@
-import type { JobPlace } from '../../queries/claim/find-overlooked.ts';
+import type { ClaimPlace } from '../../queries/claim/find-overlooked.ts';
 
 /** Slices may take one part in this many of the time. */
 const SHARE = 20;
@@ -30,7 +30,7 @@ const URGENT_SPANS_MS = [60_000, 3_600_000, undefined] as const;
 /** What is learnt from one slice. Times are of any monotonic clock. */
 export interface SliceReport {
   /** Where it stopped, before the end of the queue. */
-  readonly after: JobPlace | undefined;
+  readonly after: ClaimPlace | undefined;
   /** How many overlooked jobs it has found. */
   readonly found: number;
   readonly startMs: number;
@@ -44,7 +44,7 @@ export interface SliceReport {
  * pass does not sleep between slices: some jobs are known to have become due behind the floors.
  */
 export class Sweep {
-  #after: JobPlace | undefined;
+  #after: ClaimPlace | undefined;
   /** What is left of an urgent pass. */
   #spansMs: readonly (number | undefined)[] = [];
   /** The pass was restarted while a slice was under way, so the end of that slice says nothing about it. */
@@ -55,7 +55,7 @@ export class Sweep {
   #found = false;
 
   /** Where the next slice begins; `undefined`: at the very start. */
-  get after(): JobPlace | undefined {
+  get after(): ClaimPlace | undefined {
     return this.#after;
   }
 
