@@ -3,7 +3,7 @@ import type { Logger } from 'drizzle-orm/logger';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Finish } from '../../src/core/job/transition.ts';
-import { type Completion, completeJobs } from '../../src/core/queries/settle/complete-job.ts';
+import { type CompletionResult, completeJobs } from '../../src/core/queries/settle/complete-job.ts';
 import type { Transaction } from '../../src/core/sql/executor.ts';
 import type { Holder } from '../../src/core/sql/fence.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
@@ -39,8 +39,8 @@ async function inTransaction(
   { db }: Pick<Connection, 'db'>,
   id: number,
   { undone = false, ...given }: Given & { readonly undone?: boolean } = {},
-): Promise<Completion> {
-  let completion: Completion = 'outside';
+): Promise<CompletionResult> {
+  let completion: CompletionResult = 'outside';
   const stop = new Error('undone');
   await db
     .transaction(async (tx) => {
@@ -154,7 +154,7 @@ describe.each(forms)('a job that is completed %s', (_, transition) => {
   test('of two transactions that complete it at once, one does', async () => {
     const id = await addJob(database.client, { workerId: 1, fence: 3 });
     const [one, two] = await twoBackends(database);
-    let second: Promise<Completion> | undefined;
+    let second: Promise<CompletionResult> | undefined;
     await one.db.transaction(async (tx) => {
       await tx.execute(sql`select pg_current_xact_id()`);
       expect(await complete(tx, id, { transition })).toBe('completed');

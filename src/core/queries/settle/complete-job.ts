@@ -9,7 +9,7 @@ import { transactionId } from './transaction-id.ts';
  * `outside`: the statement did not run inside a transaction, so it did nothing. `lost`: the jobs that this
  * worker no longer holds; the others have ended, if the transaction commits all the same.
  */
-export type Completion = 'completed' | 'outside' | { readonly lost: readonly FinishedJob[] };
+export type CompletionResult = 'completed' | 'outside' | { readonly lost: readonly FinishedJob[] };
 
 /**
  * Ends held jobs of one queue inside the caller's transaction, and nowhere else. After the loss of a
@@ -28,7 +28,7 @@ export async function completeJobs(
   tables: QueueTables,
   holder: Holder,
   jobs: readonly FinishedJob[],
-): Promise<Completion> {
+): Promise<CompletionResult> {
   const one = onlyCompleted(jobs);
   const end = async () => {
     if (one !== undefined) {
