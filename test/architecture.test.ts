@@ -528,7 +528,6 @@ const STATEMENTS_TOGETHER: Readonly<Record<string, string>> = {
   'core/queries/enqueue/insert-jobs.ts': 'one insert, with and without unique keys',
   'core/queries/operate/browse-by-run-at.ts': 'a page, and how far it was read',
   'core/queries/operate/cancel-jobs.ts': 'a look at jobs, and what ends or asks them',
-  'core/queries/operate/find-grouped-queues.ts': 'two halves of one question',
   'core/queries/operate/find-many.ts': 'a count and a look by one filter',
   'core/queries/operate/find-of-cause.ts': 'a count and a look by one filter',
   'core/queries/operate/prune-queue.ts': 'what Citus needs in place of one statement',

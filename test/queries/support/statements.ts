@@ -43,10 +43,6 @@ import { findCauseQuery } from '../../../src/core/queries/operate/find-cause.ts'
 import { findCrewsQuery } from '../../../src/core/queries/operate/find-crews.ts';
 import { findEndedJobsQuery } from '../../../src/core/queries/operate/find-ended-jobs.ts';
 import { findFirstDueQuery } from '../../../src/core/queries/operate/find-first-due.ts';
-import {
-  findServedQueuesQuery,
-  hasGroupsQuery,
-} from '../../../src/core/queries/operate/find-grouped-queues.ts';
 import { findHeadsQuery } from '../../../src/core/queries/operate/find-heads.ts';
 import { findJobQuery } from '../../../src/core/queries/operate/find-job.ts';
 import { findJobsQuery } from '../../../src/core/queries/operate/find-jobs.ts';
@@ -58,9 +54,11 @@ import { findPassedOverQuery } from '../../../src/core/queries/operate/find-pass
 import { findPassedOverInShardsQuery } from '../../../src/core/queries/operate/find-passed-over-in-shards.ts';
 import { findPausesQuery } from '../../../src/core/queries/operate/find-pauses.ts';
 import { findSearchEndQuery } from '../../../src/core/queries/operate/find-search-end.ts';
+import { findServedQueuesQuery } from '../../../src/core/queries/operate/find-served-queues.ts';
 import { findSilentWorkersQuery } from '../../../src/core/queries/operate/find-silent-workers.ts';
 import { groupErrorsQuery } from '../../../src/core/queries/operate/group-errors.ts';
 import { groupRetryingQuery } from '../../../src/core/queries/operate/group-retrying.ts';
+import { hasGroupsQuery } from '../../../src/core/queries/operate/has-groups.ts';
 import { inspectServerQuery } from '../../../src/core/queries/operate/inspect-server.ts';
 import { inspectTableQuery } from '../../../src/core/queries/operate/inspect-table.ts';
 import { inspectVitalsQuery } from '../../../src/core/queries/operate/inspect-vitals.ts';

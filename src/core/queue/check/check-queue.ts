@@ -1,8 +1,9 @@
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { type Crew, findCrews } from '../../queries/operate/find-crews.ts';
-import { findServedQueues, hasGroups } from '../../queries/operate/find-grouped-queues.ts';
 import { findPauses } from '../../queries/operate/find-pauses.ts';
+import { findServedQueues } from '../../queries/operate/find-served-queues.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
+import { hasGroups } from '../../queries/operate/has-groups.ts';
 import { inspectServer } from '../../queries/operate/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/operate/inspect-table.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';

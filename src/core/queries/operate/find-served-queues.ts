@@ -14,16 +14,3 @@ export function findServedQueuesQuery({ queueWorkers }: QueueTables): SQL {
     from ${queueWorkers} as w cross join lateral jsonb_array_elements_text(w.queues) as q(name)
     order by q.name limit 1000`;
 }
-
-/** Whether any job of a queue is in a group. A plain read of one row of the index. */
-export async function hasGroups(db: Executor, tables: QueueTables, queue: string): Promise<boolean> {
-  const [row] = await queryRows(db, tables, hasGroupsQuery(tables, queue));
-  return row?.grouped === true;
-}
-
-export function hasGroupsQuery({ queueJobs }: QueueTables, queue: string): SQL {
-  return sql`
-    select exists (
-      select from ${queueJobs} as j where j.queue = ${queue} and j.group_key is not null
-    ) as grouped`;
-}
