@@ -1,4 +1,5 @@
-import { type BatchAttemptContext, goAround } from '../../core/queue/enqueue/around.ts';
+import { goAround } from '../../core/job/go-around.ts';
+import type { BatchAttemptContext } from '../../core/queue/enqueue/around.ts';
 import type { BatchCall, BatchMember } from '../../core/worker/run/batch-call.ts';
 import { runningJob } from '../../core/worker/run/context.ts';
 import type { BatchHandler, UntypedBatchContext, UntypedBatchJob } from '../../core/worker/run/handler.ts';

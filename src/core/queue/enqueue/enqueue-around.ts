@@ -1,10 +1,11 @@
 import { QueueError } from '../../../errors.ts';
+import { calledTwice, goAround, heard } from '../../job/go-around.ts';
 import { metadataToStore, type NewJob } from '../../job/new-job.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { inGroups } from '../../sql/grouped-jobs.ts';
-import { type Around, calledTwice, goAround, heard, type JobToEnqueue } from './around.ts';
+import type { Around, JobToEnqueue } from './around.ts';
 import { enqueueJobs, type LimitedEnqueueResult } from './enqueue-jobs.ts';
 import type { Insert, KeyRules } from './key-rules.ts';
 import type { WakeUps } from './wake-ups.ts';

@@ -2,6 +2,7 @@ import { Column, is, SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { QueueError } from '../../../errors.ts';
 import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
 import { ENQUEUE_OPTIONS } from '../../job/enqueue-options.ts';
+import { goAround } from '../../job/go-around.ts';
 import { checkGroup } from '../../job/group.ts';
 import { checkOptions } from '../../job/known-options.ts';
 import {
@@ -25,7 +26,7 @@ import { hasCosts, notGrouped } from '../../sql/grouped-jobs.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../../sql/own-values.ts';
 import { declaresGroups } from '../../sql/statement-context.ts';
 import type { WakeUp } from '../../sql/wake-up.ts';
-import { type Around, goAround, type JobToEnqueue } from './around.ts';
+import type { Around, JobToEnqueue } from './around.ts';
 import { type EnqueueSettings, NAME } from './enqueue-around.ts';
 
 /** A Drizzle select whose rows are `TRow`, such as `db.select({ orderId: orders.id }).from(orders)`. */

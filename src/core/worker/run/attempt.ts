@@ -1,9 +1,10 @@
 import { JobCancelledError, JobDeadlineError, LeaseLostError, QueueError } from '../../../errors.ts';
 import { copyJson } from '../../job/copy-json.ts';
+import { goAround } from '../../job/go-around.ts';
 import { Wait } from '../../job/outcome.ts';
 import type { AttemptFacts } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
-import { type Around, goAround } from '../../queue/enqueue/around.ts';
+import type { Around } from '../../queue/enqueue/around.ts';
 import { type InContext, setLooseTimeout } from '../../runtime.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
