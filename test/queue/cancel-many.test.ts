@@ -12,6 +12,7 @@ import {
 import * as control from 'drizzle-queue/schema/control';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import { queryRows } from '../../src/core/sql/executor.ts';
 import {
   addGrouped,
   addWorkers,
@@ -19,7 +20,16 @@ import {
   clearGroups,
   groupedTables,
 } from '../queries/support/groups.ts';
-import { addJob, addJobs, claim, clearTables, fillJobs, jobRow, resultRow } from '../queries/support/jobs.ts';
+import {
+  addJob,
+  addJobs,
+  claim,
+  clearTables,
+  fillJobs,
+  jobRow,
+  resultRow,
+  tables,
+} from '../queries/support/jobs.ts';
 import { begin, commit, twoBackends } from '../queries/support/locks.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -156,10 +166,14 @@ test('in many queues: the jobs of other queues are not read again for each', asy
   await database.client`analyze queue_jobs`;
   const answer = await database.db.transaction(async (tx) => {
     const cancelled = await queue.cancelMany(tx, { all: true }, { reason: 'no' });
-    const [row] = await tx.execute(sql`
+    const [row] = await queryRows(
+      tx,
+      tables,
+      sql`
       select sum(pg_stat_get_xact_tuples_returned(c.oid))::float8 as read from pg_class as c
       where c.oid = 'queue_jobs'::regclass
-        or c.oid in (select indexrelid from pg_index where indrelid = 'queue_jobs'::regclass)`);
+        or c.oid in (select indexrelid from pg_index where indrelid = 'queue_jobs'::regclass)`,
+    );
     return { ...cancelled, read: Number(row?.read) };
   });
   expect(answer).toMatchObject({ cancelled: 9_900, requested: 100, locked: 0 });
