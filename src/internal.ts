@@ -50,43 +50,43 @@ export { unlessMissing } from './core/sql/unless-missing.ts';
 
 // What the dashboard and the command read: looks with a scope, a bound of time and excerpts, as pages need.
 
-export { browseByRunAt, findReadEnd } from './core/queries/operate/browse-by-run-at.ts';
+export { browseByRunAt, findReadEnd } from './core/queries/browse/browse-by-run-at.ts';
 export {
   browseJobs,
   isFinalState,
   type JobSearch,
   type LiveSource,
   type ResultSource,
-} from './core/queries/operate/browse-jobs.ts';
-export { countDiscarded } from './core/queries/operate/count-discarded.ts';
-export { countFinished, type Finished, type FinishedMinute } from './core/queries/operate/count-finished.ts';
-export { countJobs } from './core/queries/operate/count-jobs.ts';
-export { countOfGroup } from './core/queries/operate/count-of-group.ts';
-export {
-  COUNTED_RETRYING,
-  type CountedRetrying,
-  countRetrying,
-} from './core/queries/operate/count-retrying.ts';
-export { databaseTime } from './core/queries/operate/database-time.ts';
-export { type Band, findBands } from './core/queries/operate/find-bands.ts';
-export { findCause } from './core/queries/operate/find-cause.ts';
-export { type EndPlace, findEndedJobs, findEndOfEnds } from './core/queries/operate/find-ended-jobs.ts';
-export { findLastId } from './core/queries/operate/find-last-id.ts';
+} from './core/queries/browse/browse-jobs.ts';
+export { countDiscarded } from './core/queries/browse/count-discarded.ts';
+export { countFinished, type Finished, type FinishedMinute } from './core/queries/browse/count-finished.ts';
+export { countOfGroup } from './core/queries/browse/count-of-group.ts';
+export { type Band, findBands } from './core/queries/browse/find-bands.ts';
+export { findCause } from './core/queries/browse/find-cause.ts';
+export { type EndPlace, findEndedJobs, findEndOfEnds } from './core/queries/browse/find-ended-jobs.ts';
 export {
   countMany,
   findMany,
   type ManyAction,
   type ManyJobs,
   type ManySlice,
-} from './core/queries/operate/find-many.ts';
-export { type CauseOfErrors, countOfCause, findOfCause } from './core/queries/operate/find-of-cause.ts';
-export { findSearchEnd } from './core/queries/operate/find-search-end.ts';
-export { type ErrorGroup, groupErrors } from './core/queries/operate/group-errors.ts';
-export { groupRetrying, type RetryingGroup } from './core/queries/operate/group-retrying.ts';
+} from './core/queries/browse/find-many.ts';
+export { type CauseOfErrors, countOfCause, findOfCause } from './core/queries/browse/find-of-cause.ts';
+export { findSearchEnd } from './core/queries/browse/find-search-end.ts';
+export { type ErrorGroup, groupErrors } from './core/queries/browse/group-errors.ts';
+export { groupRetrying, type RetryingGroup } from './core/queries/browse/group-retrying.ts';
+export { lookAtWorkers, type WorkerLine } from './core/queries/browse/look-at-workers.ts';
+export { samplePayloads } from './core/queries/browse/sample-payloads.ts';
+export { type JsonText, type ShownJob, showJob } from './core/queries/browse/show-job.ts';
+export { countJobs } from './core/queries/operate/count-jobs.ts';
+export {
+  COUNTED_RETRYING,
+  type CountedRetrying,
+  countRetrying,
+} from './core/queries/operate/count-retrying.ts';
+export { databaseTime } from './core/queries/operate/database-time.ts';
+export { findLastId } from './core/queries/operate/find-last-id.ts';
 export { listJobs } from './core/queries/operate/list-jobs.ts';
-export { lookAtWorkers, type WorkerLine } from './core/queries/operate/look-at-workers.ts';
-export { samplePayloads } from './core/queries/operate/sample-payloads.ts';
-export { type JsonText, type ShownJob, showJob } from './core/queries/operate/show-job.ts';
 export { isCitus } from './core/queries/presence/is-citus.ts';
 export { notInVitals } from './core/queue/check/not-in-vitals.ts';
 export { isLiveState } from './core/queue/operate/filter-values.ts';

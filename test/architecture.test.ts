@@ -271,7 +271,7 @@ const parts: Readonly<Record<string, Part>> = {
  * what stands at the top of a room. A file that has a place of its own is named.
  */
 const orders: Readonly<Record<string, readonly string[]>> = {
-  'core/queries': ['enqueue', 'claim', 'begin', 'hold', 'presence', 'settle', 'operate'],
+  'core/queries': ['enqueue', 'claim', 'begin', 'hold', 'presence', 'settle', 'browse', 'operate'],
   'core/queue': ['enqueue', 'wait', 'operate', 'stats', 'check', '.'],
   'core/worker': ['base', 'statements', 'run', 'settle', 'begin', 'claim', 'presence', 'upkeep', 'log', '.'],
   'features/batches': ['schema', 'sql', 'queries', '.', 'worker'],
@@ -526,10 +526,10 @@ test('every room with folders of its own names their order', () => {
 const STATEMENTS_TOGETHER: Readonly<Record<string, string>> = {
   'core/queries/claim/set-aside-job.ts': 'a look at refused jobs, and the write about one of them',
   'core/queries/enqueue/insert-jobs.ts': 'one insert, with and without unique keys',
-  'core/queries/operate/browse-by-run-at.ts': 'a page, and how far it was read',
+  'core/queries/browse/browse-by-run-at.ts': 'a page, and how far it was read',
   'core/queries/operate/cancel-jobs.ts': 'a look at jobs, and what ends or asks them',
-  'core/queries/operate/find-many.ts': 'a count and a look by one filter',
-  'core/queries/operate/find-of-cause.ts': 'a count and a look by one filter',
+  'core/queries/browse/find-many.ts': 'a count and a look by one filter',
+  'core/queries/browse/find-of-cause.ts': 'a count and a look by one filter',
   'core/queries/operate/prune-queue.ts': 'what Citus needs in place of one statement',
   'core/queries/operate/redrive-jobs.ts': 'a look at jobs, and their redrive',
   'core/queries/operate/run-job-now.ts': 'a look at a job, and its change',

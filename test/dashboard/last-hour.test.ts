@@ -2,7 +2,7 @@ import { createQueue } from 'drizzle-queue';
 import { createDashboard, type Dashboard } from 'drizzle-queue/dashboard';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { countFinished } from '../../src/core/queries/operate/count-finished.ts';
+import { countFinished } from '../../src/core/queries/browse/count-finished.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';

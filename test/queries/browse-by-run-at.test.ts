@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { browseByRunAt, findReadEnd } from '../../src/core/queries/operate/browse-by-run-at.ts';
-import { findBands } from '../../src/core/queries/operate/find-bands.ts';
+import { browseByRunAt, findReadEnd } from '../../src/core/queries/browse/browse-by-run-at.ts';
+import { findBands } from '../../src/core/queries/browse/find-bands.ts';
 import { FIRST_PLACE, isBefore, type JobPlace } from '../../src/core/sql/job-place.ts';
 import type { LiveState } from '../../src/core/sql/job-record.ts';
 import { useTestDatabase } from '../support/test-database.ts';

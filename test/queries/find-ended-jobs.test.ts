@@ -4,7 +4,7 @@ import {
   findEndedJobs,
   findEndedJobsQuery,
   findEndOfEnds,
-} from '../../src/core/queries/operate/find-ended-jobs.ts';
+} from '../../src/core/queries/browse/find-ended-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf } from './support/explain.ts';
 import { tables } from './support/jobs.ts';

@@ -4,14 +4,14 @@ import {
   browseByRunAt,
   browseByRunAtQuery,
   findReadEndQuery,
-} from '../../src/core/queries/operate/browse-by-run-at.ts';
+} from '../../src/core/queries/browse/browse-by-run-at.ts';
 import {
   browseJobsQuery,
   type JobSearch,
   type JobsToBrowse,
-} from '../../src/core/queries/operate/browse-jobs.ts';
-import { countOfGroupQuery } from '../../src/core/queries/operate/count-of-group.ts';
-import { findBands, findBandsQuery } from '../../src/core/queries/operate/find-bands.ts';
+} from '../../src/core/queries/browse/browse-jobs.ts';
+import { countOfGroupQuery } from '../../src/core/queries/browse/count-of-group.ts';
+import { findBands, findBandsQuery } from '../../src/core/queries/browse/find-bands.ts';
 import { FIRST_PLACE } from '../../src/core/sql/job-place.ts';
 import type { LiveState } from '../../src/core/sql/job-record.ts';
 import { useTestDatabase } from '../support/test-database.ts';

@@ -5,6 +5,22 @@ import { MAX_PRIORITY } from '../../../src/core/job/limits.ts';
 import type { NewJob } from '../../../src/core/job/new-job.ts';
 import type { Finish, Reschedule } from '../../../src/core/job/transition.ts';
 import { beginJobsQuery } from '../../../src/core/queries/begin/begin-jobs.ts';
+import { browseByRunAtQuery, findReadEndQuery } from '../../../src/core/queries/browse/browse-by-run-at.ts';
+import { browseJobsQuery } from '../../../src/core/queries/browse/browse-jobs.ts';
+import { countDiscardedQuery } from '../../../src/core/queries/browse/count-discarded.ts';
+import { countFinishedQuery } from '../../../src/core/queries/browse/count-finished.ts';
+import { countOfGroupQuery } from '../../../src/core/queries/browse/count-of-group.ts';
+import { findBandsQuery } from '../../../src/core/queries/browse/find-bands.ts';
+import { findCauseQuery } from '../../../src/core/queries/browse/find-cause.ts';
+import { findEndedJobsQuery } from '../../../src/core/queries/browse/find-ended-jobs.ts';
+import { countManyQuery, findManyQuery } from '../../../src/core/queries/browse/find-many.ts';
+import { countOfCauseQuery, findOfCauseQuery } from '../../../src/core/queries/browse/find-of-cause.ts';
+import { findSearchEndQuery } from '../../../src/core/queries/browse/find-search-end.ts';
+import { groupErrorsQuery } from '../../../src/core/queries/browse/group-errors.ts';
+import { groupRetryingQuery } from '../../../src/core/queries/browse/group-retrying.ts';
+import { lookAtWorkersQuery } from '../../../src/core/queries/browse/look-at-workers.ts';
+import { samplePayloadsQuery } from '../../../src/core/queries/browse/sample-payloads.ts';
+import { showJobQuery } from '../../../src/core/queries/browse/show-job.ts';
 import { claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { findDueQuery } from '../../../src/core/queries/claim/find-due.ts';
 import { findDueIdsQuery } from '../../../src/core/queries/claim/find-due-ids.ts';
@@ -22,48 +38,34 @@ import { lockHeldJobQuery } from '../../../src/core/queries/hold/lock-held-job.t
 import { lockHeldJobsQuery } from '../../../src/core/queries/hold/lock-held-jobs.ts';
 import { reclaimJobQuery } from '../../../src/core/queries/hold/reclaim-job.ts';
 import { releaseJobsQuery } from '../../../src/core/queries/hold/release-jobs.ts';
-import { browseByRunAtQuery, findReadEndQuery } from '../../../src/core/queries/operate/browse-by-run-at.ts';
-import { browseJobsQuery } from '../../../src/core/queries/operate/browse-jobs.ts';
 import {
   cancelJobsQuery,
   findCancellableQuery,
   requestCancelsQuery,
 } from '../../../src/core/queries/operate/cancel-jobs.ts';
-import { countDiscardedQuery } from '../../../src/core/queries/operate/count-discarded.ts';
-import { countFinishedQuery } from '../../../src/core/queries/operate/count-finished.ts';
 import { countJobsQuery } from '../../../src/core/queries/operate/count-jobs.ts';
-import { countOfGroupQuery } from '../../../src/core/queries/operate/count-of-group.ts';
 import { countResultsQuery } from '../../../src/core/queries/operate/count-results.ts';
 import { countRetryingQuery } from '../../../src/core/queries/operate/count-retrying.ts';
 import { countSomeJobsQuery } from '../../../src/core/queries/operate/count-some-jobs.ts';
 import { databaseTimeQuery } from '../../../src/core/queries/operate/database-time.ts';
 import { estimatedJobsQuery } from '../../../src/core/queries/operate/estimate-jobs.ts';
-import { findBandsQuery } from '../../../src/core/queries/operate/find-bands.ts';
-import { findCauseQuery } from '../../../src/core/queries/operate/find-cause.ts';
 import { findCrewsQuery } from '../../../src/core/queries/operate/find-crews.ts';
-import { findEndedJobsQuery } from '../../../src/core/queries/operate/find-ended-jobs.ts';
 import { findFirstDueQuery } from '../../../src/core/queries/operate/find-first-due.ts';
 import { findHeadsQuery } from '../../../src/core/queries/operate/find-heads.ts';
 import { findJobQuery } from '../../../src/core/queries/operate/find-job.ts';
 import { findJobsQuery } from '../../../src/core/queries/operate/find-jobs.ts';
 import { findLastIdQuery } from '../../../src/core/queries/operate/find-last-id.ts';
 import { findLiveIdsQuery } from '../../../src/core/queries/operate/find-live-ids.ts';
-import { countManyQuery, findManyQuery } from '../../../src/core/queries/operate/find-many.ts';
-import { countOfCauseQuery, findOfCauseQuery } from '../../../src/core/queries/operate/find-of-cause.ts';
 import { findPassedOverQuery } from '../../../src/core/queries/operate/find-passed-over.ts';
 import { findPassedOverInShardsQuery } from '../../../src/core/queries/operate/find-passed-over-in-shards.ts';
 import { findPausesQuery } from '../../../src/core/queries/operate/find-pauses.ts';
-import { findSearchEndQuery } from '../../../src/core/queries/operate/find-search-end.ts';
 import { findServedQueuesQuery } from '../../../src/core/queries/operate/find-served-queues.ts';
 import { findSilentWorkersQuery } from '../../../src/core/queries/operate/find-silent-workers.ts';
-import { groupErrorsQuery } from '../../../src/core/queries/operate/group-errors.ts';
-import { groupRetryingQuery } from '../../../src/core/queries/operate/group-retrying.ts';
 import { hasGroupsQuery } from '../../../src/core/queries/operate/has-groups.ts';
 import { inspectServerQuery } from '../../../src/core/queries/operate/inspect-server.ts';
 import { inspectTableQuery } from '../../../src/core/queries/operate/inspect-table.ts';
 import { inspectVitalsQuery } from '../../../src/core/queries/operate/inspect-vitals.ts';
 import { listJobsQuery } from '../../../src/core/queries/operate/list-jobs.ts';
-import { lookAtWorkersQuery } from '../../../src/core/queries/operate/look-at-workers.ts';
 import { pauseQueueQuery } from '../../../src/core/queries/operate/pause-queue.ts';
 import {
   countWorkersQuery,
@@ -75,8 +77,6 @@ import { findDiscardedQuery, redriveJobsQuery } from '../../../src/core/queries/
 import { requestCancelQuery } from '../../../src/core/queries/operate/request-cancel.ts';
 import { resumeQueueQuery } from '../../../src/core/queries/operate/resume-queue.ts';
 import { findRunnableQuery, runJobNowQuery } from '../../../src/core/queries/operate/run-job-now.ts';
-import { samplePayloadsQuery } from '../../../src/core/queries/operate/sample-payloads.ts';
-import { showJobQuery } from '../../../src/core/queries/operate/show-job.ts';
 import { sizeOfTablesQuery } from '../../../src/core/queries/operate/size-of-tables.ts';
 import { backendPidQuery } from '../../../src/core/queries/presence/backend-pid.ts';
 import { beatWorkerQuery } from '../../../src/core/queries/presence/beat-worker.ts';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { createQueue, createWorker, defineJob, handle, runNext } from 'drizzle-queue';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { countFinished } from '../../../src/core/queries/operate/count-finished.ts';
+import { countFinished } from '../../../src/core/queries/browse/count-finished.ts';
 import { addMetricsTable } from '../../support/control-tables.ts';
 import { emptyTables } from '../../support/empty-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../sql/job-record.ts';
 import type { JobScope } from '../../sql/job-scope.ts';
 import { type TimeRange, timeIsWithin } from '../../sql/time-range.ts';
-import { type JobSearch, jobFits } from './browse-jobs.ts';
+import { type JobSearch, jobFits } from '../browse/browse-jobs.ts';
 
 const EVERYTHING: JobScope = { queues: undefined, own: [] };
 
