@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { beginFreeJobs, beginJobs } from '../../src/core/queries/begin/begin-jobs.ts';
 import { type Claim, type ClaimedJob, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import { type ClaimPlace, findOverlooked, type Reach } from '../../src/core/queries/claim/find-overlooked.ts';
-import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
+import { releaseUnknown } from '../queries/support/release-unknown.ts';
 import {
   claimGroups,
   claimGroupsWhile,
@@ -189,7 +189,7 @@ export function claiming(
       const expected = model.release(workerId, claim.queue, except);
       const { db } = oneOf(workers, claim.worker);
       const ids = { after: 0 };
-      expect(await releaseJobs(db, tables, { queue: claim.queue, workerId, except, ids })).toBe(expected);
+      expect(await releaseUnknown(db, { queue: claim.queue, workerId, except, ids })).toBe(expected);
       if (expected > 0) saw('jobs of a lost answer given back');
     },
 
@@ -200,7 +200,7 @@ export function claiming(
       const expected = model.release(workerId, queue, known);
       const { db } = oneOf(workers, worker);
       const held = { queue, workerId, except: known, ids: { after: 0 } };
-      expect(await releaseJobs(db, tables, held)).toBe(expected);
+      expect(await releaseUnknown(db, held)).toBe(expected);
       if (expected > 0) saw('jobs released');
     },
   };

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { beginFreeJobs, beginJobs } from '../../src/core/queries/begin/begin-jobs.ts';
-import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, idsOf, jobRow, tables } from './support/jobs.ts';
 import { begin, commit, twoBackends, untilBlocked } from './support/locks.ts';
+import { releaseUnknown } from './support/release-unknown.ts';
 
 const database = useTestDatabase();
 const held = { queue: 'q', workerId: 1 };
@@ -82,7 +82,7 @@ describe('a claim of which some do not begin', () => {
   test('is given back as it was, whether its worker knows of it or not', async () => {
     const ids = await addJobs(database.client, [{ maxAttempts: 1 }, { maxAttempts: 1 }]);
     await claim(database.db, { limit: 2, beginning: 1 });
-    expect(await releaseJobs(database.db, tables, { ...held, except: [], ids: { after: 0 } })).toBe(2);
+    expect(await releaseUnknown(database.db, { ...held, except: [], ids: { after: 0 } })).toBe(2);
     for (const id of ids) {
       expect(await jobRow(database.client, id)).toMatchObject({
         attempt: 0,

@@ -2,7 +2,8 @@ import { beforeEach, expect, test } from 'vitest';
 import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, jobRow, tables } from './support/jobs.ts';
-import { begin, commit, twoBackends, untilBlocked } from './support/locks.ts';
+import { begin, commit, twoBackends } from './support/locks.ts';
+import { releaseUnknown } from './support/release-unknown.ts';
 
 const database = useTestDatabase();
 
@@ -19,7 +20,7 @@ test('gives back what the worker holds in this queue, with the attempt; the fenc
     { workerId: 1, fence: 3, attempt: 2, queue: 'other' },
   ]);
   const before = await jobRow(database.client, own);
-  expect(await releaseJobs(database.db, tables, mine)).toBe(1);
+  expect(await releaseUnknown(database.db, mine)).toBe(1);
   expect(await jobRow(database.client, own)).toEqual({
     ...before,
     worker_id: null,
@@ -29,7 +30,7 @@ test('gives back what the worker holds in this queue, with the attempt; the fenc
   expect(await jobRow(database.client, other)).toMatchObject({ worker_id: 2, attempt: 2 });
   expect(await jobRow(database.client, waiting)).toMatchObject({ worker_id: null, attempt: 2 });
   expect(await jobRow(database.client, elsewhere)).toMatchObject({ worker_id: 1, attempt: 2 });
-  expect(await releaseJobs(database.db, tables, mine)).toBe(0);
+  expect(await releaseUnknown(database.db, mine)).toBe(0);
 });
 
 test('except the jobs that the worker knows of', async () => {
@@ -44,7 +45,7 @@ test('except the jobs that the worker knows of', async () => {
     { id: anew, fence: 2 },
     { id: 999_999, fence: 1 },
   ];
-  expect(await releaseJobs(database.db, tables, { ...mine, except })).toBe(2);
+  expect(await releaseUnknown(database.db, { ...mine, except })).toBe(2);
   expect(await jobRow(database.client, known)).toMatchObject({ worker_id: 1 });
   expect(await jobRow(database.client, unknown)).toMatchObject({ worker_id: null });
   expect(await jobRow(database.client, anew)).toMatchObject({ worker_id: null, attempt: 1 });
@@ -56,7 +57,7 @@ test('gives back no attempt that has begun, where the server may have forgotten 
     { workerId: 1, fence: 3, attempt: 2 },
   ]);
   await database.client`update queue_jobs set claimed_at = null where id = ${ahead}`;
-  expect(await releaseJobs(database.db, tables, { ...mine, mayHaveBegun: true })).toBe(2);
+  expect(await releaseUnknown(database.db, { ...mine, mayHaveBegun: true })).toBe(2);
   expect(await jobRow(database.client, begun)).toMatchObject({
     worker_id: null,
     claimed_at: null,
@@ -70,9 +71,24 @@ test('a job that a peer is just taking over stays with the peer', async () => {
   const [one, two] = await twoBackends(database);
   await begin(one);
   await claim(one.db, { workerId: 2, fromGoneWorkers: true });
-  const releasing = releaseJobs(two.db, tables, mine);
-  await untilBlocked(database, two);
+  expect(await releaseUnknown(two.db, mine)).toBe(0);
   await commit(one);
-  expect(await releasing).toBe(0);
+  expect(await releaseUnknown(two.db, mine)).toBe(0);
   expect(await jobRow(database.client, id)).toMatchObject({ worker_id: 2, fence: 2, attempt: 2 });
+});
+
+test('a locked row is named, and does not keep back the others', async () => {
+  const [locked, free] = await addJobs(database.client, [
+    { workerId: 1, fence: 3, attempt: 2 },
+    { workerId: 1, fence: 3, attempt: 2 },
+  ]);
+  const [one, two] = await twoBackends(database);
+  await begin(one);
+  await one.client`select from queue_jobs where id = ${locked} for update`;
+  const jobs = [locked, free].map((id) => ({ id, fence: 3 }));
+  const holder = { queue: 'q', workerId: 1 };
+  expect(await releaseJobs(two.db, tables, holder, jobs)).toEqual({ released: 1, locked: new Set([locked]) });
+  await commit(one);
+  expect(await releaseJobs(two.db, tables, holder, jobs)).toEqual({ released: 1, locked: new Set() });
+  expect(await jobRow(database.client, locked)).toMatchObject({ worker_id: null, attempt: 1 });
 });

@@ -20,13 +20,6 @@ export interface KnownHoldings {
   readonly except: readonly HeldJob[];
   /** Where to look: no index knows a job's holder, so it reads all of these. */
   readonly ids: IdRange;
-  /**
-   * Whether the worker may have begun what it does not know: then a job whose beginning is recorded has spent
-   * its attempt. Else it was never begun, whatever its claim says.
-   *
-   * @default false
-   */
-  readonly mayHaveBegun?: boolean;
 }
 
 /**

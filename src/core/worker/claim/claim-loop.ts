@@ -91,6 +91,9 @@ export class ClaimLoop implements IdleQueue {
   #atRest = false;
   #hasSweptFirst = false;
   #mayClaim = false;
+  /** How often in a row it could not give back what it does not know of, and when it tries again. */
+  #releaseFailures = 0;
+  #releaseAgainMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -150,7 +153,7 @@ export class ClaimLoop implements IdleQueue {
    * `mayClaim` is fulfilled it only looks at the queue. Never rejects.
    */
   async run(mayClaim: Promise<unknown>): Promise<number> {
-    const { queue, pollIntervalMs, events, watch, retries } = this.#options;
+    const { queue, events, watch, retries } = this.#options;
     let failures = 0;
     let total = 0;
     this.#pace.begin();
@@ -164,13 +167,13 @@ export class ClaimLoop implements IdleQueue {
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
       try {
-        if ((await this.holdings.releaseUnknown()) > 0) this.sweepSoon();
+        await this.#releaseUnknown();
         if (this.#stopping.signal.aborted) break;
         const { demand } = this.#claims;
         if (demand <= 0) {
           // A drain does not wait for the end of a pause.
           if (this.#isDrain && this.attempts.paused && this.attempts.size === 0) return total;
-          await this.#changes.wait(this.holdings.releaseInMs);
+          await this.#changes.wait(this.#releaseInMs);
           continue;
         }
         // A signal from here on may tell of a job that this claim does not see.
@@ -182,12 +185,31 @@ export class ClaimLoop implements IdleQueue {
         await this.#proceed(next);
       } catch (error) {
         events.emit('error', { error, during: `claiming from '${queue}'` });
-        const firstMs = Math.min(pollIntervalMs, MAX_FIRST_ERROR_PAUSE_MS);
-        const pauseMs = Math.min(firstMs * 2 ** failures++, MAX_ERROR_PAUSE_MS);
-        if (await retries.sleep(jitter(pauseMs), this.#stopping.signal)) failures = 0;
+        if (await retries.sleep(this.#pauseMs(failures++), this.#stopping.signal)) failures = 0;
       }
     }
     return total;
+  }
+
+  /** Never rejects: what fails here must not keep the claims back. */
+  async #releaseUnknown(): Promise<void> {
+    if (performance.now() < this.#releaseAgainMs) return;
+    try {
+      if ((await this.holdings.releaseUnknown()) > 0) this.sweepSoon();
+      this.#releaseFailures = 0;
+    } catch (error) {
+      this.#options.events.emit('error', { error, during: `giving back jobs of '${this.queue}'` });
+      this.#releaseAgainMs = performance.now() + this.#pauseMs(this.#releaseFailures++);
+    }
+  }
+
+  get #releaseInMs(): number {
+    return Math.max(this.holdings.releaseInMs, this.#releaseAgainMs - performance.now());
+  }
+
+  #pauseMs(failures: number): number {
+    const firstMs = Math.min(this.#options.pollIntervalMs, MAX_FIRST_ERROR_PAUSE_MS);
+    return jitter(Math.min(firstMs * 2 ** failures, MAX_ERROR_PAUSE_MS));
   }
 
   /** Claims no more, and gives back what has not begun. Handlers go on. */
@@ -257,7 +279,7 @@ export class ClaimLoop implements IdleQueue {
   /** Sleeps until another claim is worth its statement. */
   async #proceed(next: Next): Promise<void> {
     const { setAside } = this.#tries;
-    const releaseInMs = Math.min(this.holdings.releaseInMs, setAside.againInMs(performance.now()));
+    const releaseInMs = Math.min(this.#releaseInMs, setAside.againInMs(performance.now()));
     if (next === 'claim') return;
     if (next === 'over') await this.#bell.wait(releaseInMs);
     else if (next === 'sweep' || next === 'sweep on') {

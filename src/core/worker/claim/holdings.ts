@@ -1,11 +1,13 @@
 import { findHeldJobs } from '../../queries/hold/find-held-jobs.ts';
 import { findPageEnd } from '../../queries/hold/find-page-end.ts';
+import { findUnknownJobs } from '../../queries/hold/find-unknown-jobs.ts';
 import { releaseJobs } from '../../queries/hold/release-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
-import type { Holder } from '../../sql/fence.ts';
+import type { HeldJob, Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import { inHalves } from '../base/in-halves.ts';
 import type { Attempts } from '../begin/attempts.ts';
 import type { ClaimAnswer } from './claims.ts';
 import { LostAnswers } from './lost-answers.ts';
@@ -23,6 +25,15 @@ export interface HoldingsOptions {
 
 /** A stop promises an end, and the worker's own row is still to be removed after this. */
 const LAST_LOOK_MS = 1_000;
+/** When what is locked or refused is tried again: these pauses double. */
+const FIRST_AGAIN_MS = 250;
+const MAX_AGAIN_MS = 30_000;
+
+/** Jobs of which the worker did not know that it holds them. */
+interface UnknownJobs {
+  readonly jobs: readonly HeldJob[];
+  readonly mayHaveBegun: boolean;
+}
 
 /** Keeps what a worker knows it holds of one queue equal to what the database says that it holds. */
 export class Holdings {
@@ -36,6 +47,10 @@ export class Holdings {
   #endsMayBeLost = false;
   /** The look that is under way through the table, page by page. */
   #look: { readonly beganMs: number; after: number } | undefined;
+  /** What it has found and could not give back: the rows are locked, or the database refuses. */
+  #left: readonly UnknownJobs[] = [];
+  #leftPauseMs = FIRST_AGAIN_MS;
+  #leftAgainMs = Number.POSITIVE_INFINITY;
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
@@ -59,7 +74,8 @@ export class Holdings {
 
   /** When to call {@link releaseUnknown}, whatever else happens: `Infinity` as a rule. */
   get releaseInMs(): number {
-    return this.#lostAnswers.releaseInMs(performance.now());
+    const nowMs = performance.now();
+    return Math.min(this.#lostAnswers.releaseInMs(nowMs), Math.max(this.#leftAgainMs - nowMs, 0));
   }
 
   /**
@@ -80,12 +96,15 @@ export class Holdings {
    * jobs were given back, to places that claims may have passed.
    */
   async releaseUnknown(): Promise<number> {
-    return this.#lostAnswers.releaseInMs(performance.now()) > 0 ? 0 : await this.#releasePage();
+    const nowMs = performance.now();
+    const before = nowMs < this.#leftAgainMs ? 0 : await this.#releaseLeft();
+    return this.#lostAnswers.releaseInMs(nowMs) > 0 ? before : before + (await this.#releasePage());
   }
 
   /** Gives back what is held at the very end; looks through the table only if a claim's answer was lost. */
   async giveBack(tooLate: AbortSignal): Promise<void> {
     await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
+    if (this.#left.length > 0 && !tooLate.aborted) await this.#releaseLeft();
     if (!this.#lostAnswers.suspected || tooLate.aborted) return;
     const endMs = performance.now() + LAST_LOOK_MS;
     const isOver = () => tooLate.aborted || performance.now() >= endMs;
@@ -116,9 +135,12 @@ export class Holdings {
     const look = this.#look;
     const { beganMs, after } = look;
     const last = await findPageEnd(db, tables, { queue: holder.queue, after });
-    const mayHaveBegun = this.#endsMayBeLost;
+    const except = [...attempts.jobs, ...this.#left.flatMap(({ jobs }) => jobs)];
     const ids = { after, last };
-    const released = await releaseJobs(db, tables, { ...holder, except: attempts.jobs, ids, mayHaveBegun });
+    const mayHaveBegun = this.#endsMayBeLost;
+    const jobs = await findUnknownJobs(db, tables, { ...holder, except, ids });
+    const { released, left } = await this.#release({ jobs, mayHaveBegun });
+    if (left.length > 0) this.#keep([...this.#left, ...left], FIRST_AGAIN_MS);
     if (last !== undefined) look.after = last;
     else {
       if (this.#look === look) this.#look = undefined;
@@ -126,5 +148,42 @@ export class Holdings {
       if (this.#lostAnswers.noteRelease(beganMs, performance.now())) this.#endsMayBeLost = false;
     }
     return released;
+  }
+
+  async #releaseLeft(): Promise<number> {
+    let released = 0;
+    const left: UnknownJobs[] = [];
+    for (const unknown of this.#left) {
+      const result = await this.#release(unknown);
+      released += result.released;
+      left.push(...result.left);
+    }
+    this.#keep(left, released > 0 ? FIRST_AGAIN_MS : Math.min(this.#leftPauseMs * 2, MAX_AGAIN_MS));
+    return released;
+  }
+
+  #keep(left: readonly UnknownJobs[], pauseMs: number): void {
+    this.#left = left;
+    this.#leftPauseMs = pauseMs;
+    this.#leftAgainMs = left.length === 0 ? Number.POSITIVE_INFINITY : performance.now() + pauseMs;
+  }
+
+  /** Gives jobs back; those that are locked or refused are `left`. @throws what is about no single row */
+  async #release({ jobs, mayHaveBegun }: UnknownJobs): Promise<{ released: number; left: UnknownJobs[] }> {
+    const { db, tables, holder, events } = this.#options;
+    let released = 0;
+    const left: HeldJob[] = [];
+    await inHalves([jobs], {
+      write: async (part) => {
+        const result = await releaseJobs(db, tables, { ...holder, mayHaveBegun }, part);
+        released += result.released;
+        left.push(...part.filter(({ id }) => result.locked.has(id)));
+      },
+      refuse: (job, error) => {
+        left.push(job);
+        events.emit('error', { error, during: `giving back job ${job.id} of '${holder.queue}'` });
+      },
+    });
+    return { released, left: left.length === 0 ? [] : [{ jobs: left, mayHaveBegun }] };
   }
 }
