@@ -261,3 +261,29 @@ test('postgres.js: where the connection that listens is as silent as the pool, a
   await onListening;
   expect(order).toEqual(['answered', 'lost']);
 });
+
+test('a statement that fails after the end opens nothing, although its pool was ended meanwhile', async () => {
+  let fail: (error: unknown) => void = () => undefined;
+  const pool = { ending: false };
+  const db = Object.create(database.db, {
+    execute: { value: () => new Promise((_, reject) => (fail = reject)) },
+    $client: { value: pool },
+  });
+  let opened = 0;
+  let told = 0;
+  const statements = new Statements({
+    db,
+    open: () => {
+      opened++;
+      return { opened: new Promise(() => undefined), close: () => undefined };
+    },
+    onRefused: () => undefined,
+    onPoolEnded: () => told++,
+  });
+  const answer = failure(statements.of('claims').execute(PID));
+  statements.end();
+  pool.ending = true;
+  fail(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
+  expect(await answer).toBeInstanceOf(Error);
+  expect([opened, told]).toEqual([0, 0]);
+});

@@ -45,9 +45,9 @@ export class Spare {
     this.#changed.signal();
   }
 
-  /** Sees to it that there is one, until {@link rest}. */
+  /** Sees to it that there is one, until {@link rest} or {@link end}. */
   want(): void {
-    if (this.#open === undefined || this.#wanted !== undefined) return;
+    if (this.#open === undefined || this.#wanted !== undefined || this.#over.signal.aborted) return;
     this.#wanted = new AbortController();
     void this.#keepOpen(this.#open, this.#wanted.signal);
   }

@@ -172,7 +172,7 @@ export class Statements {
         throw lost;
       }
       this.notePoolEnded(error);
-      if (!this.#spare.isPossible) throw error;
+      if (!this.#spare.isPossible || this.#over.signal.aborted) throw error;
       later = this.#sendLater(query, prepared);
       return later.answer;
     });
@@ -181,7 +181,7 @@ export class Statements {
 
   /** The app has ended its pool. What is sent from now on needs a connection of the worker's own. */
   notePoolEnded(error: unknown): void {
-    if (this.#poolHasEnded) return;
+    if (this.#poolHasEnded || this.#over.signal.aborted) return;
     this.#poolHasEnded = true;
     this.#spare.want();
     this.#onPoolEnded(this.#hasSpareSoon(), error);
