@@ -11,14 +11,15 @@ const AGAIN_MS = 500;
 
 /**
  * The connection that serves in the place of a silent pool: the one that listens, or one that is opened for
- * as long as it is needed.
+ * as long as it is needed. While each of them owes an answer, there is one more.
  */
 export class Spare {
   readonly #open: (() => OpeningConnection) | undefined;
   readonly #changed = new Condition();
   #offered: OwnConnection | undefined;
-  #opened: OwnConnection | undefined;
-  /** Aborted when the one that was opened is not needed any more; `undefined` while none is. */
+  /** Those that are being opened, or are open, until {@link rest}. */
+  #openings = new Map<OpeningConnection, OwnConnection | undefined>();
+  /** Aborted when those that were opened are not needed any more; `undefined` while none is. */
   #wanted: AbortController | undefined;
   readonly #over = new AbortController();
 
@@ -34,7 +35,7 @@ export class Spare {
 
   /** One that answers, as far as is known. */
   get connection(): OwnConnection | undefined {
-    return [this.#offered, this.#opened].find(
+    return [this.#offered, ...this.#openings.values()].find(
       (one) => one !== undefined && !one.signal.aborted && one.unansweredMs < PROMPT_MS,
     );
   }
@@ -52,11 +53,11 @@ export class Spare {
     void this.#keepOpen(this.#open, this.#wanted.signal);
   }
 
-  /** The pool answers again. What was sent on the connection that was opened is still answered there. */
+  /** The pool answers again. What was sent on a connection that was opened is still answered there. */
   rest(): void {
     this.#wanted?.abort();
     this.#wanted = undefined;
-    this.#opened = undefined;
+    this.#openings = new Map();
   }
 
   /** Closes it, whatever it owes. */
@@ -74,8 +75,8 @@ export class Spare {
 
   /** Never rejects: without it, statements try the pool. */
   async #keepOpen(open: () => OpeningConnection, unwanted: AbortSignal): Promise<void> {
+    const openings = this.#openings;
     // One listener for all of them: in a long outage there are many.
-    const openings = new Map<OpeningConnection, OwnConnection | undefined>();
     const closeAll = () =>
       openings.forEach((own, opening) => {
         if (own === undefined) opening.close();
@@ -93,8 +94,7 @@ export class Spare {
           openings.delete(opening);
         } else {
           connection.signal.addEventListener('abort', () => openings.delete(opening), { once: true });
-          this.#opened = new OwnConnection(connection);
-          openings.set(opening, this.#opened);
+          openings.set(opening, new OwnConnection(connection));
           this.#changed.signal();
         }
       }
