@@ -24,9 +24,10 @@ test('a connection that answers again serves again: no other is opened', async (
   const spare = new Spare(open);
   onTestFinished(() => spare.end());
   spare.want();
-  const first = await until(() => spare.connection);
+  const first = (await until(() => spare.connection)) ?? expect.fail();
   void first.runner.execute('select 1' as never);
-  const second = await until(() => (spare.connection === first ? undefined : spare.connection));
+  const second =
+    (await until(() => (spare.connection === first ? undefined : spare.connection))) ?? expect.fail();
   answers[0]?.[0]?.();
   await until(() => first.unansweredMs === 0);
   void second.runner.execute('select 1' as never);

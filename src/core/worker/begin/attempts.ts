@@ -125,11 +125,20 @@ export class Attempts {
     return this.#demand.beginning;
   }
 
-  /** Takes in claimed jobs, in their order. */
-  add(jobs: readonly ClaimedJob[]): void {
-    const { handlers, environment } = this.#options;
+  /**
+   * Takes in claimed jobs, in their order.
+   * @param held which of them are still held, with the fence of each; those behind the others do not begin
+   *   before them. @default all
+   */
+  add(jobs: readonly ClaimedJob[], held?: ReadonlyMap<number, number>): void {
+    const { handlers, environment, events } = this.#options;
     this.#prefetch.noteClaimed(jobs);
-    this.#waiting.add(toAttempts(jobs, handlers, environment));
+    const attempts = toAttempts(jobs, handlers, environment);
+    this.#waiting.add(attempts);
+    if (held !== undefined) {
+      this.endLost(attempts, held);
+      for (const job of jobs) if (held.get(job.id) !== job.fence) events.emit('lost', { job });
+    }
     // They were claimed while the worker was told to stop, or the queue to pause.
     if (this.mayBegin) {
       this.beginWaiting();

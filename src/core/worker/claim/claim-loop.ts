@@ -252,8 +252,8 @@ export class ClaimLoop implements IdleQueue {
     const claim = this.#claims.next(demand, this.attempts.beginning);
     gate?.noteClaiming(claim);
     void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was told of is not forgotten.
-    const { answer, wasGone } = await this.holdings.answerTo(claim);
-    const { jobs, limit, endMs } = answer;
+    const answer = await this.holdings.answerTo(claim);
+    const { jobs, held, limit, endMs } = answer;
     const claimed = jobs.length;
     this.#leftOut = answer.leftOut;
     const quietly = quiet && !answer.leftOut; // What was left out may be all that there is.
@@ -266,12 +266,10 @@ export class ClaimLoop implements IdleQueue {
     }
     // What was told of may be behind the floors. A sweep beside the claim would slow that down.
     if (claimed > 0 || rung.heard) this.lanes.awaken();
-    this.attempts.add(jobs);
+    this.attempts.add(jobs, held);
     gate?.noteClaim(answer);
     // A drain waits for nothing that is not due.
     if (this.#isDrain && next !== 'claim') this.attempts.flush();
-    // Claimed while peers took this worker for gone: other workers may hold them by now.
-    if (wasGone && claimed > 0) await this.holdings.endLost();
     if (quietly && next !== 'claim' && claimed === 0) this.#announceIdle();
     return { claimed, next, failure: answer.failure };
   }

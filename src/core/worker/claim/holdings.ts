@@ -29,6 +29,15 @@ const LAST_LOOK_MS = 1_000;
 const FIRST_AGAIN_MS = 250;
 const MAX_AGAIN_MS = 30_000;
 
+/** What a claim has brought. */
+export interface HeldAnswer extends ClaimAnswer {
+  /**
+   * Which of its jobs the worker still holds, with the fence of each by id: peers took it for gone meanwhile,
+   * and may have taken some. `undefined`: all.
+   */
+  readonly held: ReadonlyMap<number, number> | undefined;
+}
+
 /** Jobs of which the worker did not know that it holds them. */
 interface UnknownJobs {
   readonly jobs: readonly HeldJob[];
@@ -57,14 +66,23 @@ export class Holdings {
     this.#lostAnswers = new LostAnswers(options.onDue);
   }
 
-  /** Waits for the result of a claim; returns with it whether the worker was declared gone meanwhile. */
-  async answerTo(
-    claim: Promise<ClaimAnswer>,
-  ): Promise<{ readonly answer: ClaimAnswer; readonly wasGone: boolean }> {
-    const returns = this.#returns;
-    const answer = await this.#lostAnswers.answerTo(claim);
+  /** Waits for the result of a claim. */
+  async answerTo(claim: Promise<ClaimAnswer>): Promise<HeldAnswer> {
+    const answer = await this.#lostAnswers.answerTo(this.#withHeld(claim));
     if (answer.jobs.length > 0) this.#hasClaimed = true;
-    return { answer, wasGone: this.#returns !== returns };
+    return answer;
+  }
+
+  async #withHeld(claim: Promise<ClaimAnswer>): Promise<HeldAnswer> {
+    let returns = this.#returns;
+    const answer = await claim;
+    let held: ReadonlyMap<number, number> | undefined;
+    while (this.#returns !== returns && answer.jobs.length > 0) {
+      returns = this.#returns;
+      const { db, tables, holder } = this.#options;
+      held = await findHeldJobs(db, tables, holder, answer.jobs);
+    }
+    return { ...answer, held };
   }
 
   /** Whether jobs may be held of which it is not known, and which were not looked for. */
