@@ -1,4 +1,6 @@
 import { jobsInWords } from '../../core/job/jobs-in-words.ts';
+import type { Begun } from '../../core/queries/begin/begin-jobs.ts';
+import { inHalves } from '../../core/worker/base/in-halves.ts';
 import { isAboutTheServer } from '../../core/worker/base/refusal.ts';
 import type { BeginningsOptions } from '../../core/worker/begin/beginnings.ts';
 import { isPrecious } from '../../core/worker/begin/precious-attempt.ts';
@@ -29,49 +31,43 @@ export async function recordBatch(
   attempts: readonly Attempt[],
   stopping: AbortSignal,
 ): Promise<RecordedBatch> {
+  const { holder, events } = options;
+  const lost: Attempt[] = [];
+  const locked: Attempt[] = [];
+  const refused: Attempt[] = [];
   const precious = attempts.filter(({ job }) => isPrecious(job) && !job.begun);
-  if (precious.length === 0) return { lost: [], locked: [], refused: [] };
-  return await record(options, precious, stopping);
+  await inHalves(precious, {
+    write: async (group) => {
+      const answer = await record(options, group, stopping);
+      for (const attempt of group) {
+        const { id } = attempt.job;
+        if (!answer.begun.has(id)) (answer.locked.has(id) ? locked : lost).push(attempt);
+      }
+    },
+    refuse: (attempt, error) => {
+      refused.push(attempt);
+      events.emit('error', { error, during: `beginning ${jobsInWords(1)} of '${holder.queue}'` });
+    },
+  });
+  return { lost, locked, refused };
 }
 
+/** @throws what may lie in a row */
 async function record(
   options: BeginningsOptions,
   group: readonly Attempt[],
   stopping: AbortSignal,
-): Promise<RecordedBatch> {
+): Promise<Begun> {
   const { holder, events, retries } = options;
+  const jobs = group.map(({ job }) => job);
   for (let delayMs = FIRST_RETRY_MS; !stopping.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
     try {
-      const jobs = group.map(({ job }) => job);
-      const { begun, locked } = await recordBeginnings(options, jobs, stopping);
-      const left = group.filter(({ job }) => !begun.has(job.id));
-      return {
-        lost: left.filter(({ job }) => !locked.has(job.id)),
-        locked: left.filter(({ job }) => locked.has(job.id)),
-        refused: [],
-      };
+      return await recordBeginnings(options, jobs, stopping);
     } catch (error) {
-      const isRefused = !isAboutTheServer(error);
-      if (isRefused && group.length > 1) return await recordHalves(options, group, stopping);
+      if (!isAboutTheServer(error)) throw error;
       events.emit('error', { error, during: `beginning ${jobsInWords(group.length)} of '${holder.queue}'` });
-      if (isRefused) return { lost: [], locked: [], refused: group };
       await retries.sleep(delayMs, stopping);
     }
   }
-  return { lost: [], locked: group, refused: [] };
-}
-
-async function recordHalves(
-  options: BeginningsOptions,
-  group: readonly Attempt[],
-  stopping: AbortSignal,
-): Promise<RecordedBatch> {
-  const middle = group.length >> 1;
-  const first = await record(options, group.slice(0, middle), stopping);
-  const second = await record(options, group.slice(middle), stopping);
-  return {
-    lost: [...first.lost, ...second.lost],
-    locked: [...first.locked, ...second.locked],
-    refused: [...first.refused, ...second.refused],
-  };
+  return { begun: new Set(), locked: new Set(jobs.map(({ id }) => id)) };
 }

@@ -11,30 +11,29 @@ export interface Halving<T> {
 }
 
 /**
- * Writes batches of rows, one after the other. One that is refused for what may be in it is halved, until the
- * bad row is alone. The first come first: with one bad row among many, the good ones are written soonest in
- * this order.
+ * Writes rows. A batch that is refused for what may be in it is halved, until the bad row is alone. The first
+ * come first: with one bad row among many, the good ones are written soonest in this order.
  *
- * @param batches more may be added meanwhile
  * @throws what does not lie in a row
  */
 export async function inHalves<T>(
-  batches: (readonly T[])[],
+  rows: readonly T[],
   { write, refuse, mayBeOfRow = (error) => !isAboutTheServer(error) }: Halving<T>,
 ): Promise<void> {
-  for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
-    const [first] = batch;
-    if (first === undefined) continue;
+  const batches = rows.length === 0 ? [] : [rows];
+  for (const batch of batches) {
     try {
       await write(batch);
     } catch (error) {
       if (!mayBeOfRow(error)) throw error;
-      if (batch.length === 1) refuse(first, error);
+      const [only] = batch;
+      if (only !== undefined && batch.length === 1) refuse(only, error);
       else batches.push(...halves(batch));
     }
   }
 }
 
+/** The two parts of a batch that was refused. */
 export function halves<T>(batch: readonly T[]): [readonly T[], readonly T[]] {
   const middle = batch.length >> 1;
   return [batch.slice(0, middle), batch.slice(middle)];

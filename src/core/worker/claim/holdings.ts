@@ -191,7 +191,7 @@ export class Holdings {
     const { db, tables, holder, events } = this.#options;
     let released = 0;
     const left: HeldJob[] = [];
-    await inHalves([jobs], {
+    await inHalves(jobs, {
       write: async (part) => {
         const result = await releaseJobs(db, tables, { ...holder, mayHaveBegun }, part);
         released += result.released;

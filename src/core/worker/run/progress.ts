@@ -8,6 +8,7 @@ import { Condition } from '../../time/condition.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import { inHalves } from '../base/in-halves.ts';
 import { isAboutAccess, isAboutTheServer } from '../base/refusal.ts';
 import type { Attempt } from './attempt.ts';
 
@@ -150,28 +151,26 @@ class QueueProgress implements BackgroundPart {
 
   /** @throws what is about no single row */
   async #send(values: readonly Value[], signal: AbortSignal): Promise<void> {
+    await inHalves(values, {
+      write: async (some) => {
+        if (!signal.aborted) await this.#writeTogether(some);
+      },
+      refuse: ([attempt], error) => this.#refuse(attempt, error),
+      mayBeOfRow: (error) => !isAboutTheServer(error) && !isAboutAccess(error),
+    });
+  }
+
+  async #writeTogether(values: readonly Value[]): Promise<void> {
     const [first] = values;
-    if (first === undefined || signal.aborted) return;
+    if (first === undefined) return;
     const { db, tables } = this.#environment;
     const { holder } = first[0];
     const jobs = values.map(([{ job }, progress]) => ({ id: job.id, fence: job.fence, progress }));
-    try {
-      const written = await writeProgress(db, tables, holder, jobs);
-      for (const [attempt, progress] of values) {
-        this.#refusals.delete(attempt);
-        // Unless a newer value has arrived.
-        if (written.has(attempt.job.id) && this.#values.get(attempt) === progress)
-          this.#values.delete(attempt);
-      }
-    } catch (error) {
-      if (isAboutTheServer(error) || isAboutAccess(error)) throw error;
-      if (values.length === 1) {
-        this.#refuse(first[0], error);
-        return;
-      }
-      const middle = values.length >> 1;
-      await this.#send(values.slice(0, middle), signal);
-      await this.#send(values.slice(middle), signal);
+    const written = await writeProgress(db, tables, holder, jobs);
+    for (const [attempt, progress] of values) {
+      this.#refusals.delete(attempt);
+      // Unless a newer value has arrived.
+      if (written.has(attempt.job.id) && this.#values.get(attempt) === progress) this.#values.delete(attempt);
     }
   }
 

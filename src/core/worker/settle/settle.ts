@@ -7,6 +7,7 @@ import type { HeldJob } from '../../sql/fence.ts';
 import { isDistributed } from '../../sql/statement-context.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
+import { halves } from '../base/in-halves.ts';
 import { isAboutLocks, isAboutTheServer } from '../base/refusal.ts';
 import { KeptPlans } from '../statements/kept-plans.ts';
 import { nextBatch } from './next-batch.ts';
@@ -45,7 +46,7 @@ export class Settler {
   readonly #open = new OpenSettlements();
   #waiting: PendingSettlement[] = [];
   #locked: PendingSettlement[] = [];
-  #refused: PendingSettlement[][] = [];
+  #refused: (readonly PendingSettlement[])[] = [];
   /** What runs: the batches, and what goes on beside them. */
   readonly #underWay = new Set<Promise<void>>();
   #writing = false;
@@ -188,9 +189,7 @@ export class Settler {
   }
 
   #halve(batch: PendingSettlement[]): void {
-    const middle = batch.length >> 1;
-    // The first come first: with one bad row among many, the good ones are written soonest in this order.
-    this.#refused.push(batch.slice(0, middle), batch.slice(middle));
+    this.#refused.push(...halves(batch));
     if (this.#halving) return;
     this.#halving = true;
     this.#run(this.#writeHalves());
