@@ -5,6 +5,7 @@ import { beginByKeptPlan } from '../../src/core/queries/begin/begin-jobs.ts';
 import { claimByKeptPlan, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import type { Database, Runner } from '../../src/core/sql/executor.ts';
+import { ClaimTries } from '../../src/core/worker/claim/claim-tries.ts';
 import { Claims } from '../../src/core/worker/claim/claims.ts';
 import { Lane } from '../../src/core/worker/claim/lane.ts';
 import { Statements, type WorkerRunner } from '../../src/core/worker/statements/statements.ts';
@@ -115,14 +116,9 @@ test('claims of a small table keep their plan, and do nothing in a larger one', 
   expect(await claim()).toBeUndefined();
   expect(await read()).toBe(before);
   await client.unsafe('rollback');
-  const claims = new Claims({
-    db: database.db,
-    runner: db,
-    tables,
-    queue: 'q',
-    workerId: 1,
-    lanes: lanesOf('k'),
-  });
+  const holder = { db: database.db, tables, queue: 'q', workerId: 1 };
+  const tries = new ClaimTries({ ...holder, mayPark: true });
+  const claims = new Claims({ ...holder, runner: db, lanes: lanesOf('k'), tries });
   expect((await claims.next(5, 1)).jobs).toHaveLength(5);
   expect((await claims.next(5, 1)).jobs).toHaveLength(5);
 });
@@ -134,8 +130,11 @@ test('a table that shrinks and grows again is never read whole, whichever queue 
   // Afresh: another test of this process may have made this table smaller.
   vi.resetModules();
   const fresh = await import('../../src/core/worker/claim/claims.ts');
-  const claimsOf = (queue: string) =>
-    new fresh.Claims({ db: database.db, runner, tables, queue, workerId: 1, lanes: lanesOf('k', queue) });
+  const claimsOf = (queue: string) => {
+    const holder = { db: database.db, tables, queue, workerId: 1 };
+    const tries = new ClaimTries({ ...holder, mayPark: true });
+    return new fresh.Claims({ ...holder, runner, lanes: lanesOf('k', queue), tries });
+  };
   const [busy, resting] = [claimsOf('busy'), claimsOf('resting')];
   for (const queue of ['busy', 'resting']) await fillJobs(client, 10_000, queue);
   for (let times = 0; times < 10; times++) {

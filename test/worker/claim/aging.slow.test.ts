@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { agedBands } from '../../../src/core/worker/claim/aged-bands.ts';
+import { ClaimTries } from '../../../src/core/worker/claim/claim-tries.ts';
 import { Claims } from '../../../src/core/worker/claim/claims.ts';
 import { Lane } from '../../../src/core/worker/claim/lane.ts';
 import { cteOf, explain, nodesOf, type PlanMode } from '../../queries/support/explain.ts';
@@ -29,14 +30,9 @@ async function medians(limit: number, turns: number): Promise<{ plainMs: number;
   const claimsOf = (workerId: number, agingMs: number | undefined) => {
     const attempts = { paused: false, demand: 1, demandOf: () => 1 };
     const lane = new Lane({ queue: 'q', quietMs: () => 0, agingMs, attempts, wake: () => undefined }, ['k']);
-    const claims = new Claims({
-      db: database.db,
-      runner: database.db,
-      tables,
-      queue: 'q',
-      workerId,
-      lanes: [lane],
-    });
+    const holder = { db: database.db, tables, queue: 'q', workerId };
+    const tries = new ClaimTries({ ...holder, mayPark: true });
+    const claims = new Claims({ ...holder, runner: database.db, lanes: [lane], tries });
     return { claims, tookMs: [] as number[] };
   };
   const sides = [claimsOf(1, undefined), claimsOf(2, AFTER)];

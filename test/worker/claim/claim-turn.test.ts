@@ -3,6 +3,7 @@ import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { aborted } from '../../../src/core/drivers/listen.ts';
 import type { Runner } from '../../../src/core/sql/executor.ts';
+import { ClaimTries } from '../../../src/core/worker/claim/claim-tries.ts';
 import { ClaimTurn } from '../../../src/core/worker/claim/claim-turn.ts';
 import { Claims } from '../../../src/core/worker/claim/claims.ts';
 import { Lane } from '../../../src/core/worker/claim/lane.ts';
@@ -25,7 +26,8 @@ function claimsOf(workerId: number, runner: Runner = database.db, ofWorker = att
     wake: () => undefined,
   };
   const lanes = [new Lane(options, ['k'])];
-  return new Claims({ db: database.db, runner, tables, queue: 'q', workerId, lanes });
+  const holder = { db: database.db, tables, queue: 'q', workerId };
+  return new Claims({ ...holder, runner, lanes, tries: new ClaimTries({ ...holder, mayPark: true }) });
 }
 
 /** Counts how many statements are under way. */

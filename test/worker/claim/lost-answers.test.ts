@@ -5,7 +5,7 @@ import { NoAnswerError } from '../../../src/core/worker/statements/no-answer-err
 const SECOND = 1_000;
 
 test('nothing is given back unless an answer was lost', async () => {
-  const answers = new LostAnswers();
+  const answers = new LostAnswers(() => undefined);
   expect(await answers.answerTo(Promise.resolve({ failure: undefined }))).toEqual({ failure: undefined });
   expect([answers.suspected, answers.owed]).toEqual([false, false]);
   expect(answers.releaseInMs(performance.now())).toBe(Number.POSITIVE_INFINITY);
@@ -17,7 +17,7 @@ test.each([
 ])(
   'after %s was lost it is given back at once, and again less and less often, for a quarter of an hour',
   async (...[, claim, error]) => {
-    const answers = new LostAnswers();
+    const answers = new LostAnswers(() => undefined);
     const lost = answers.answerTo(claim());
     await (error === undefined ? lost : expect(lost).rejects.toThrow(error));
     // Whole milliseconds, and after it.
@@ -40,7 +40,7 @@ test.each([
 );
 
 test('after a look that took long, claims go on for as long as after a short one', async () => {
-  const answers = new LostAnswers();
+  const answers = new LostAnswers(() => undefined);
   await expect(answers.answerTo(Promise.reject(new Error('the connection broke')))).rejects.toThrow();
   const beganMs = Math.ceil(performance.now()) + 1;
   const endedMs = beganMs + 60 * SECOND;
@@ -70,7 +70,7 @@ test('an answer that was given up and comes late, however late, is looked for at
 });
 
 test('what is suspected while jobs are given back is looked for at once after that', () => {
-  const answers = new LostAnswers();
+  const answers = new LostAnswers(() => undefined);
   answers.suspect();
   const beganMs = performance.now();
   answers.suspect();

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from '../../sql/executor.ts';
+import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import {
   type HeldJob,
@@ -53,10 +53,7 @@ export async function beginJobs(
   options?: BeginOptions,
 ): Promise<Set<number>> {
   const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, options));
-  await faultPoint('begin: written');
-  const begun = new Set(jobs.map(({ id }) => id));
-  for (const { id } of rows) begun.delete(Number(id));
-  return begun;
+  return await begunBut(jobs, rows);
 }
 
 /**
@@ -75,10 +72,13 @@ export async function beginByKeptPlan(
   options: BeginOptions & { readonly ifTableIs: TableSize },
 ): Promise<Set<number> | undefined> {
   const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, options));
-  if (rows[0]?.[options.ifTableIs] === false) return undefined;
+  return rows[0]?.[options.ifTableIs] === false ? undefined : await begunBut(jobs, rows);
+}
+
+async function begunBut(jobs: readonly HeldJob[], lost: readonly RawRow[]): Promise<Set<number>> {
   await faultPoint('begin: written');
   const begun = new Set(jobs.map(({ id }) => id));
-  for (const { id } of rows) begun.delete(Number(id));
+  for (const { id } of lost) begun.delete(Number(id));
   return begun;
 }
 

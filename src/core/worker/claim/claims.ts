@@ -12,7 +12,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import { KeptPlans } from '../statements/kept-plans.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
-import { ClaimTries } from './claim-tries.ts';
+import type { ClaimTries } from './claim-tries.ts';
 import { ClaimTurn } from './claim-turn.ts';
 import type { Lane } from './lane.ts';
 
@@ -26,8 +26,7 @@ export interface ClaimsOptions {
   readonly lanes: readonly Lane[];
   /** Whether jobs are claimed with their costs. @default false */
   readonly withCosts?: boolean | undefined;
-  /** @default its own */
-  readonly tries?: ClaimTries | undefined;
+  readonly tries: ClaimTries;
 }
 
 /** What one claim has brought. */
@@ -74,7 +73,6 @@ interface NextClaim extends Pick<Claim, 'limit' | 'beginning'> {
 export class Claims implements QueueClaims {
   readonly #options: ClaimsOptions;
   readonly #turn: ClaimTurn;
-  readonly #tries: ClaimTries;
   /** The next ones in order have their turn now. */
   #tookOverlooked = false;
   /**
@@ -91,7 +89,6 @@ export class Claims implements QueueClaims {
     this.#options = options;
     this.#turn = ClaimTurn.of(options.db, options.tables, options.queue);
     this.#keptPlans = new KeptPlans(options);
-    this.#tries = options.tries ?? new ClaimTries({ ...options, mayPark: true });
   }
 
   /** How many jobs to claim now, at most. */
@@ -136,7 +133,7 @@ export class Claims implements QueueClaims {
     const { runner, tables, queue } = this.#options;
     // Stopped or paused while it waited for its turn, it claims nothing.
     const left = (limit: number) => (lanes.some((lane) => lane.demand > 0) ? limit : 0);
-    return await this.#tries.send({
+    return await this.#options.tries.send({
       limit: mostOf(lanes, demand),
       send: (limit, without) =>
         this.#turn.take(limit, () => this.#nextOf(lanes, { limit: left(limit), beginning, without })),
@@ -171,7 +168,7 @@ export class Claims implements QueueClaims {
   async #among(lane: Lane, limit: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { overlooked, bands } = lane;
     const places = overlooked.take(limit, bands.busyPriority);
-    return await this.#tries
+    return await this.#options.tries
       .send({
         limit: places.length,
         send: (most, without) => this.#amongPlaces(lane, places, { limit: most, beginning, without }),

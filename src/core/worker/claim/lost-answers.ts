@@ -30,7 +30,7 @@ export class LostAnswers {
   #late = 0;
 
   /** @param onLate called when an answer that was given up has come: what it brought is to be given back */
-  constructor(onLate: () => void = () => undefined) {
+  constructor(onLate: () => void) {
     this.#onLate = onLate;
   }
 

@@ -1,5 +1,4 @@
 import { describeThrown } from '../../job/describe-error.ts';
-import { MAX_PRIORITY } from '../../job/limits.ts';
 import { type Claim, type ClaimedJob, claimJobs } from '../../queries/claim/claim-jobs.ts';
 import { findDueIds } from '../../queries/claim/find-due-ids.ts';
 import { warn } from '../../runtime.ts';
@@ -12,10 +11,7 @@ import { RefusedClaims } from './refused-claims.ts';
 const SHARE = 20;
 /** Beyond this many queues of one database it forgets them all: their names may be without end. */
 const MAX_QUEUES = 1_000;
-const EVERYTHING = Array.from({ length: MAX_PRIORITY + 1 }, (_, priority) => ({
-  priority,
-  floorMs: Number.NEGATIVE_INFINITY,
-}));
+const EVERYTHING = new Bands().next(1, 0);
 
 const remembered = new WeakMap<Database, WeakMap<QueueTables, Map<string, NextClaims>>>();
 
