@@ -109,8 +109,8 @@ describe('when connections break', () => {
       await tx.execute(`update queue_jobs
         set attempt = 1, fence = fence + 1, worker_id = ${workerId}, claimed_at = now() where id = ${id}`);
       holding = database.client.begin(async (other) => {
-        const held =
-          await other`select from queue_jobs where id = ${id} and worker_id = ${workerId} for update`;
+        await other`lock table queue_jobs in exclusive mode`;
+        const held = await other`select from queue_jobs where id = ${id} and worker_id = ${workerId}`;
         expect(held).toHaveLength(1);
         stopping = worker.stop();
         // Once: the next try is on a connection that lives.
@@ -118,7 +118,7 @@ describe('when connections break', () => {
         await broken;
       });
       // It comes before what the worker tries next.
-      await until(async () => (await waitingFor(database.client, 'for update')).length > 0);
+      await until(async () => (await waitingFor(database.client, 'lock table')).length > 0);
     });
     await holding;
     await stopping;

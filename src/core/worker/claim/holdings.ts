@@ -6,6 +6,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { HeldJob, Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { inHalves } from '../base/in-halves.ts';
 import type { Attempts } from '../begin/attempts.ts';
@@ -25,6 +26,7 @@ export interface HoldingsOptions {
 
 /** A stop promises an end, and the worker's own row is still to be removed after this. */
 const LAST_LOOK_MS = 1_000;
+const LAST_AGAIN_MS = 100;
 /** When what is locked or refused is tried again: these pauses double. */
 const FIRST_AGAIN_MS = 250;
 const MAX_AGAIN_MS = 30_000;
@@ -122,14 +124,16 @@ export class Holdings {
   /** Gives back what is held at the very end; looks through the table only if a claim's answer was lost. */
   async giveBack(tooLate: AbortSignal): Promise<void> {
     await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
-    if (this.#left.length > 0 && !tooLate.aborted) await this.#releaseLeft();
-    if (!this.#lostAnswers.suspected || tooLate.aborted) return;
     const endMs = performance.now() + LAST_LOOK_MS;
     const isOver = () => tooLate.aborted || performance.now() >= endMs;
-    const passed = this.#look?.after ?? 0;
-    await this.#lookUpTo(Number.POSITIVE_INFINITY, isOver);
-    // Since that look began, the last claim may have taken what it had passed.
-    if (passed > 0 && !isOver()) await this.#lookUpTo(passed, isOver);
+    if (this.#lostAnswers.suspected && !isOver()) {
+      const passed = this.#look?.after ?? 0;
+      await this.#lookUpTo(Number.POSITIVE_INFINITY, isOver);
+      // Since that look began, the last claim may have taken what it had passed.
+      if (passed > 0 && !isOver()) await this.#lookUpTo(passed, isOver);
+    }
+    // A row may be locked for a moment.
+    for (; this.#left.length > 0 && !isOver(); await sleep(LAST_AGAIN_MS, tooLate)) await this.#releaseLeft();
   }
 
   /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */
