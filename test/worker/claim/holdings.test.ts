@@ -194,3 +194,19 @@ test('another server that answers while jobs are given back may have forgotten e
   const [row] = await database.client`select worker_id, attempt from queue_jobs where id = ${id}`;
   expect(row).toEqual({ worker_id: null, attempt: 2 });
 });
+
+test('a stop tries a row again that is locked for a moment', async () => {
+  const id = await addJob(database.client, { workerId: 1, attempt: 1 });
+  const holdings = makeHoldings();
+  await loseAnswer(holdings);
+  const locked = gate();
+  const unlocking = database.client.begin(async (tx) => {
+    await tx`select from queue_jobs where id = ${id} for update`;
+    locked.open();
+    await delay(300);
+  });
+  await locked.opened;
+  await holdings.giveBack(new AbortController().signal);
+  expect(await heldBy(id)).toBe(null);
+  await unlocking;
+});
