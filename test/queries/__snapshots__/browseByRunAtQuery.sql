@@ -5,26 +5,30 @@
           select j.* from (
             select j.* from "queue_jobs" as j
             where j.queue = b.queue and j.priority = b.priority and j.group_key is null and j.run_at <= statement_timestamp()
-              and j.run_at >= to_timestamp($2::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($3::text::float8 / 1000000), $4::int8)
-            order by j.run_at, j.id limit $5
+              and j.run_at >= (to_timestamp($2::text::float8)
+                + $3::text::float8 * interval '1 microsecond') and (j.run_at, j.id) > ((to_timestamp($4::text::float8)
+                + $5::text::float8 * interval '1 microsecond'), $6::int8)
+            order by j.run_at, j.id limit $7
           ) as j
-          where j.kind = $6 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $7 order by j.run_at, j.id limit $8
+          where j.kind = $8 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $9 order by j.run_at, j.id limit $10
         ) as j)
         union all
-        (select b.queue, b."group", b.priority, j.run_at, j.id from jsonb_to_recordset($9::text::jsonb) as b(queue text, "group" text, priority int2)
+        (select b.queue, b."group", b.priority, j.run_at, j.id from jsonb_to_recordset($11::text::jsonb) as b(queue text, "group" text, priority int2)
         cross join lateral (
           select j.* from (
             select j.* from "queue_jobs" as j
             where j.queue = b.queue and j.priority = b.priority and j.group_key = b."group" and j.run_at <= statement_timestamp()
-              and j.run_at >= to_timestamp($10::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($11::text::float8 / 1000000), $12::int8)
-            order by j.run_at, j.id limit $13
+              and j.run_at >= (to_timestamp($12::text::float8)
+                + $13::text::float8 * interval '1 microsecond') and (j.run_at, j.id) > ((to_timestamp($14::text::float8)
+                + $15::text::float8 * interval '1 microsecond'), $16::int8)
+            order by j.run_at, j.id limit $17
           ) as j
-          where j.kind = $14 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $15 order by j.run_at, j.id limit $16
+          where j.kind = $18 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $19 order by j.run_at, j.id limit $20
         ) as j)
       ) as b
-      order by b.run_at, b.id limit $17
+      order by b.run_at, b.id limit $21
     )
     select j.id, j.queue, j.kind,
         case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
@@ -36,24 +40,26 @@
         date_part('epoch', j.claimed_at) * 1000 as claimed_at,
         null::float8 as finished_at,
         case when pg_column_size(j.payload) <= 262144
-          then left(j.payload::text, $18) end as payload,
+          then left(j.payload::text, $22) end as payload,
         true as payload_kept,
         left(j.errors -> -1 ->> 'name', 100) as error_name,
-        left(j.errors -> -1 ->> 'message', 300) as error, (extract(epoch from j.run_at) * 1000000)::float8 as run_us from (
+        left(j.errors -> -1 ->> 'message', 300) as error, trunc(extract(epoch from j.run_at) * 1000000)::text as run_us from (
       select * from (
         (select j.* from (select b.* from soonest as b where b."group" is null) as b
         cross join lateral (
           select j.* from (
             select j.* from "queue_jobs" as j
             where j.queue = b.queue and j.priority = b.priority and j.group_key is null and j.run_at <= statement_timestamp()
-              and j.run_at >= to_timestamp($19::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($20::text::float8 / 1000000), $21::int8)
+              and j.run_at >= (to_timestamp($23::text::float8)
+                + $24::text::float8 * interval '1 microsecond') and (j.run_at, j.id) > ((to_timestamp($25::text::float8)
+                + $26::text::float8 * interval '1 microsecond'), $27::int8)
               and j.run_at <= coalesce((
-                select b.run_at from soonest as b order by b.run_at, b.id offset $22 limit 1
+                select b.run_at from soonest as b order by b.run_at, b.id offset $28 limit 1
               ), 'infinity')
-            order by j.run_at, j.id limit $23
+            order by j.run_at, j.id limit $29
           ) as j
-          where j.kind = $24 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $25 order by j.run_at, j.id limit $26
+          where j.kind = $30 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $31 order by j.run_at, j.id limit $32
         ) as j)
         union all
         (select j.* from (select b.* from soonest as b where b."group" is not null) as b
@@ -61,51 +67,61 @@
           select j.* from (
             select j.* from "queue_jobs" as j
             where j.queue = b.queue and j.priority = b.priority and j.group_key = b."group" and j.run_at <= statement_timestamp()
-              and j.run_at >= to_timestamp($27::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($28::text::float8 / 1000000), $29::int8)
+              and j.run_at >= (to_timestamp($33::text::float8)
+                + $34::text::float8 * interval '1 microsecond') and (j.run_at, j.id) > ((to_timestamp($35::text::float8)
+                + $36::text::float8 * interval '1 microsecond'), $37::int8)
               and j.run_at <= coalesce((
-                select b.run_at from soonest as b order by b.run_at, b.id offset $30 limit 1
+                select b.run_at from soonest as b order by b.run_at, b.id offset $38 limit 1
               ), 'infinity')
-            order by j.run_at, j.id limit $31
+            order by j.run_at, j.id limit $39
           ) as j
-          where j.kind = $32 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $33 order by j.run_at, j.id limit $34
+          where j.kind = $40 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $41 order by j.run_at, j.id limit $42
         ) as j)
       ) as j
-      order by j.run_at, j.id limit $35
+      order by j.run_at, j.id limit $43
     ) as j
     order by j.run_at, j.id
 -- $1 = "[{\"queue\":\"mail\",\"group\":null,\"priority\":5}]"
--- $2 = "1709210096789000"
--- $3 = "1709210096789000"
--- $4 = 42
--- $5 = 100
--- $6 = "mail"
--- $7 = "due"
--- $8 = 1
--- $9 = "[{\"queue\":\"mail\",\"group\":\"mail\",\"priority\":5}]"
--- $10 = "1709210096789000"
--- $11 = "1709210096789000"
--- $12 = 42
--- $13 = 100
--- $14 = "mail"
--- $15 = "due"
--- $16 = 1
--- $17 = 10
--- $18 = 240
--- $19 = "1709210096789000"
--- $20 = "1709210096789000"
--- $21 = 42
--- $22 = 9
--- $23 = 100
--- $24 = "mail"
--- $25 = "due"
--- $26 = 10
--- $27 = "1709210096789000"
--- $28 = "1709210096789000"
--- $29 = 42
--- $30 = 9
--- $31 = 100
--- $32 = "mail"
--- $33 = "due"
--- $34 = 10
--- $35 = 10
+-- $2 = "1709208000"
+-- $3 = "2096789000"
+-- $4 = "1709208000"
+-- $5 = "2096789000"
+-- $6 = 42
+-- $7 = 100
+-- $8 = "mail"
+-- $9 = "due"
+-- $10 = 1
+-- $11 = "[{\"queue\":\"mail\",\"group\":\"mail\",\"priority\":5}]"
+-- $12 = "1709208000"
+-- $13 = "2096789000"
+-- $14 = "1709208000"
+-- $15 = "2096789000"
+-- $16 = 42
+-- $17 = 100
+-- $18 = "mail"
+-- $19 = "due"
+-- $20 = 1
+-- $21 = 10
+-- $22 = 240
+-- $23 = "1709208000"
+-- $24 = "2096789000"
+-- $25 = "1709208000"
+-- $26 = "2096789000"
+-- $27 = 42
+-- $28 = 9
+-- $29 = 100
+-- $30 = "mail"
+-- $31 = "due"
+-- $32 = 10
+-- $33 = "1709208000"
+-- $34 = "2096789000"
+-- $35 = "1709208000"
+-- $36 = "2096789000"
+-- $37 = 42
+-- $38 = 9
+-- $39 = 100
+-- $40 = "mail"
+-- $41 = "due"
+-- $42 = 10
+-- $43 = 10
