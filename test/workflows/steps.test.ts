@@ -29,6 +29,7 @@ import { addWorkflowTables, clearWorkflowTables } from '../support/control-table
 import { emptyTables } from '../support/empty-tables.ts';
 import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { noteUnhandled } from '../support/unhandled.ts';
 import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 10 });
@@ -878,15 +879,6 @@ describe('what is left behind', () => {
 });
 
 describe('a step that is under way when its handler ends', () => {
-  /** Everything that ends a process unless something listens. */
-  function unhandled(): unknown[] {
-    const seen: unknown[] = [];
-    const note = (error: unknown) => void seen.push(error);
-    process.on('unhandledRejection', note);
-    onTestFinished(() => void process.off('unhandledRejection', note));
-    return seen;
-  }
-
   test('is recorded although the step beside it has failed, and is not run again', async () => {
     const seen: string[] = [];
     const failed = gate();
@@ -921,7 +913,7 @@ describe('a step that is under way when its handler ends', () => {
   });
 
   test('is recorded although nothing awaits it, also by a handler that is not async', async () => {
-    const rejections = unhandled();
+    const rejections = noteUnhandled();
     const late = async () => {
       await delay(50);
       return 'late';
@@ -957,7 +949,7 @@ describe('a step that is under way when its handler ends', () => {
   });
 
   test('begins no other, and what it leaves ends no process', async () => {
-    const rejections = unhandled();
+    const rejections = noteUnhandled();
     const seen: string[] = [];
     await start(async ({ step }) => {
       const open = await step.begin<string>('open');
@@ -984,7 +976,7 @@ describe('a step that is under way when its handler ends', () => {
   });
 
   test('is left behind at the end of the time of the attempt, and says nothing then', async () => {
-    const rejections = unhandled();
+    const rejections = noteUnhandled();
     const limited = defineJob('limited', { queue: 'q', timeoutMs: 300, maxAttempts: 1 });
     const over = gate();
     const left = gate();

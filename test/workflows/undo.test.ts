@@ -20,6 +20,7 @@ import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { noteUnhandled } from '../support/unhandled.ts';
 import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 10 });
@@ -227,10 +228,7 @@ describe('a job that is told to end just before it waits', () => {
   });
 
   test('need not await each of its waits: the process goes on', async () => {
-    const unhandled: unknown[] = [];
-    const note = (error: unknown) => unhandled.push(error);
-    process.on('unhandledRejection', note);
-    onTestFinished(() => void process.off('unhandledRejection', note));
+    const unhandled = noteUnhandled();
     const undone: string[] = [];
     await start(async ({ step, signal, job }) => {
       try {

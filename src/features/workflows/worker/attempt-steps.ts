@@ -163,8 +163,6 @@ export class AttemptSteps {
   readonly #waits: LeftWait[] = [];
   /** One of them has thrown why the job is to end. */
   #isTold = false;
-  /** What the handler awaits of its waits. */
-  readonly #awaited: Promise<unknown>[] = [];
   /** A step has thrown, so a `catch` of the handler may run. */
   #hasThrown = false;
   /** Of the last look whether all that is left of the handler waits. */
@@ -697,21 +695,23 @@ export class AttemptSteps {
 
   /**
    * A parked job that is to end ends without its handler, which could then undo nothing. The last wait is
-   * told, and if the handler goes on to wait, all others. It may await another one first, and an unhandled
-   * rejection would end the process.
+   * told, and if the handler goes on to wait, all others.
    */
   #tell(reason: Error): void {
-    for (const wait of this.#awaited.splice(0)) wait.catch(() => undefined);
     const told = this.#waits.splice(this.#isTold ? 0 : -1);
     this.#isTold = true;
     this.#active += told.length;
     for (const wait of told) wait.reject(reason);
   }
 
-  /** Runs a step that may wait; what it returns is what the handler awaits. */
+  /**
+   * Runs a step that may wait; what it returns is what the handler awaits, which may come to it late, or
+   * never. Why it fails comes from outside: a cancel, a child, a signal. As an unhandled rejection it would
+   * end the process, and all other jobs in it.
+   */
   awaited<T>(step: () => Promise<T>): Promise<T> {
     const wait = step();
-    this.#awaited.push(wait);
+    wait.catch(() => undefined);
     return wait;
   }
 
