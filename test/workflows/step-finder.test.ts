@@ -1,7 +1,13 @@
+import type { SQLWrapper } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
 import type { Runner } from '../../src/core/sql/executor.ts';
+import { Retries } from '../../src/core/time/retries.ts';
+import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
 import { StepFinder } from '../../src/features/workflows/worker/step-finder.ts';
+import { answeredTo } from '../../src/features/workflows/worker/step-store.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
@@ -70,4 +76,57 @@ test('asks again for each by itself: one of the others may be why there was no a
     ['b', 'a'],
   ]);
   expect(statements).toBe(3);
+});
+
+/** Whose steps a statement asks for. */
+function idsOf(query: SQLWrapper): string[] {
+  const { params } = new PgDialect().sqlToQuery(query.getSQL());
+  const [ids = ''] = params.filter((param) => typeof param === 'string' && param.startsWith('{'));
+  return String(ids).slice(1, -1).split(',');
+}
+
+test('asks for each by itself where the database takes too long for all together', async () => {
+  const statements: string[][] = [];
+  const finder = finding({
+    execute: async (query) => {
+      const ids = idsOf(query);
+      statements.push(ids);
+      if (ids.length > 1) throw Object.assign(new Error('canceling statement'), { code: '57014' });
+      return await database.db.execute(query);
+    },
+  });
+  const found = [1, 2, 3].map(async (id) => {
+    const job = { id, queue: 'q' } as ClaimedJob;
+    const attempt = { job, signal: new AbortController().signal };
+    const asking = { retries: new Retries(), events: new WorkerEmitter() };
+    return (await answeredTo(attempt, asking, finder.asking(id))).map(({ output }) => output);
+  });
+  expect(await Promise.all(found)).toEqual([['1b', '1a'], ['2b', '2a'], []]);
+  expect(statements).toEqual([['1', '2', '3'], ['1'], ['2'], ['3']]);
+});
+
+test('asks once where what is refused is of one job', async () => {
+  let statements = 0;
+  const finder = finding({
+    execute: async () => {
+      statements++;
+      throw Object.assign(new Error('canceling statement'), { code: '57014' });
+    },
+  });
+  await expect(finder.asking(1)()).rejects.toThrow('canceling statement');
+  expect(statements).toBe(1);
+});
+
+test('asks for at most 100 in one statement', async () => {
+  const statements: number[] = [];
+  const finder = finding({
+    execute: async (query) => {
+      statements.push(idsOf(query).length);
+      return await database.db.execute(query);
+    },
+  });
+  const all = Array.from({ length: 250 }, (_, at) => at + 1);
+  const found = await Promise.all(all.map((id) => finder.asking(id)()));
+  expect(found.map((steps) => steps.length)).toEqual(all.map((id) => (id <= 2 ? 2 : 0)));
+  expect(statements).toEqual([100, 100, 50]);
 });

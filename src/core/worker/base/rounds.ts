@@ -6,29 +6,36 @@ import { nextTurn } from '../../runtime.ts';
  */
 export class Rounds<TOne, TAnswer> {
   readonly #send: (all: readonly TOne[]) => Promise<TAnswer>;
+  readonly #most: number;
   #added: TOne[] = [];
+  /** The round that `#added` goes into; `undefined` once it is under way. */
   #next: Promise<TAnswer> | undefined;
-  /** The round that is under way. Never rejects. */
-  #before: Promise<unknown> = Promise.resolve();
+  /** The last round. Never rejects. */
+  #last: Promise<unknown> = Promise.resolve();
 
-  constructor(send: (all: readonly TOne[]) => Promise<TAnswer>) {
+  /** @param most how many are sent at once */
+  constructor(
+    send: (all: readonly TOne[]) => Promise<TAnswer>,
+    { most = Number.POSITIVE_INFINITY }: { readonly most?: number } = {},
+  ) {
     this.#send = send;
+    this.#most = most;
   }
 
   /** Resolves, or rejects, as the round in which it is sent. */
   async add(one: TOne): Promise<TAnswer> {
+    if (this.#next === undefined || this.#added.length >= this.#most) {
+      this.#added = [];
+      this.#next = this.#sendAfterLast(this.#added);
+      this.#last = this.#next.catch(() => undefined);
+    }
     this.#added.push(one);
-    this.#next ??= this.#sendNext();
     return await this.#next;
   }
 
-  async #sendNext(): Promise<TAnswer> {
-    await Promise.all([nextTurn(), this.#before]);
-    const all = this.#added;
-    this.#added = [];
-    this.#next = undefined;
-    const answer = this.#send(all);
-    this.#before = answer.catch(() => undefined);
-    return await answer;
+  async #sendAfterLast(added: readonly TOne[]): Promise<TAnswer> {
+    await Promise.all([nextTurn(), this.#last]);
+    if (this.#added === added) this.#next = undefined;
+    return await this.#send(added);
   }
 }
