@@ -340,6 +340,32 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
   );
 
   test(
+    'runs what its handlers put off until just then, however long they take',
+    inTx(async (tx) => {
+      const ran: string[] = [];
+      const handlers = [
+        handle(parent, async ({ payload, db }: HandlerContext<typeof parent, Tx>) => {
+          ran.push(payload);
+          await sleep(1_500);
+          await queue.enqueue(db, work, 'child', { delayMs: HOUR_MS });
+        }),
+        handle(work, async ({ payload, job }) => {
+          ran.push(payload);
+          if (payload === 'again' && job.attempt === 1) return snooze(HOUR_MS);
+        }),
+      ];
+      await queue.enqueue(tx, parent, 'a', { delayMs: HOUR_MS });
+      await queue.enqueue(tx, work, 'again', { delayMs: HOUR_MS });
+      // By the database's clock, which goes on while handlers run, it comes before the child.
+      await queue.enqueue(tx, work, 'between', { delayMs: 2 * HOUR_MS + 1_000 });
+      await drainIn(tx, { queue, handlers, until: { hours: 2 } });
+      expect(ran.filter((payload) => payload !== 'between').toSorted()).toEqual([
+        ...['a', 'again', 'again', 'child'],
+      ]);
+    }),
+  );
+
+  test(
     'moves what has ended back by as much as has passed since its end',
     inTx(async (tx) => {
       const { handlers } = noting();

@@ -16,6 +16,7 @@ import {
   checkInteger,
   checkRunOptions,
   checkText,
+  findLastId,
   MAX_NAME_BYTES,
   namesOf,
   shown,
@@ -36,7 +37,8 @@ export interface DrainInOptions<TDb, TOwn extends OwnColumns = OwnColumns> exten
   queues?: readonly string[] | undefined;
   /**
    * Up to when jobs and schedules run that are not due yet, in their order: a time, or how long from now. The
-   * queue's times move back by as much, as with {@link travel}.
+   * queue's times move back by as much, as with {@link travel}. For delays that begin in a handler the time
+   * that handlers really take does not count: `{ hours: 2 }` includes an hour's delay in a job of the first.
    * @default now: only what is due
    */
   until?: Date | TimeSpan | undefined;
@@ -131,6 +133,8 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const workflows = queue.workflows as ContextFeature | undefined;
   const ran: RanJob[] = [];
   const except: number[] = [];
+  const again = new Set<number>();
+  const lastId = await findLastId(tx, queue.tables, 'live');
   let discarded = 0;
   const onDecided = (transition: Transition) => {
     if (transition.type === 'finish' && transition.state === 'discarded') discarded++;
@@ -144,13 +148,15 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     passedMs += ms;
   };
   for (;;) {
-    const { nowMs, next } = await findNextJob(tx, queue.tables, { kinds, queues, serial, except, written });
+    const putOffMs = untilMs - startMs - passedMs;
+    const horizon = { untilMs: untilMs - passedMs, putOffMs, lastId, again };
+    const question = { kinds, queues, serial, except, written, horizon };
+    const { nowMs, next } = await findNextJob(tx, queue.tables, question);
     const tickMs = await calendar.nextMs(passedMs);
     const clockMs = nowMs + passedMs;
     const jobMs = next === undefined ? Number.POSITIVE_INFINITY : clockMs + next.dueInMs;
     const nextMs = Math.min(tickMs, jobMs);
-    // A due job runs also where the drain itself takes longer than that.
-    if (nextMs > Math.max(untilMs, clockMs)) {
+    if (nextMs === Number.POSITIVE_INFINITY) {
       if (await workflows?.moveOnIn(tx)) continue;
       if (untilMs > clockMs) await pass(untilMs - clockMs);
       break;
@@ -167,7 +173,10 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     const job = await runJob(tx, queue, handlers, next, onDecided);
     // Another transaction has it.
     if (job === undefined) except.push(next.id);
-    else ran.push(job);
+    else {
+      ran.push(job);
+      if (job.outcome !== 'completed' && next.id <= lastId) again.add(next.id);
+    }
     if (failFast && job?.outcome === 'failed') throw job.error;
   }
   await calendar.close(passedMs);

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor } from '../../index.ts';
-import { epochMs, groupsInAny, isFree, queryRows, servedKind } from '../../internal.ts';
+import { arrayText, epochMs, groupsInAny, isFree, queryRows, servedKind } from '../../internal.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which job is asked for. */
@@ -14,6 +14,19 @@ export interface NextJobQuestion {
   readonly except: readonly number[];
   /** Whether only jobs that this transaction has written. */
   readonly written: boolean;
+  readonly horizon: Horizon;
+}
+
+/** Up to when a job may become due. One that is due counts in any case. */
+export interface Horizon {
+  /** By the database's clock, in milliseconds since 1970. */
+  readonly untilMs: number;
+  /** For what a handler has put off, whose delay began late by what handlers take: how long from now. */
+  readonly putOffMs: number;
+  /** What is above this id a handler has enqueued. */
+  readonly lastId: number;
+  /** These have run, and were to run again. */
+  readonly again: ReadonlySet<number>;
 }
 
 /** The job that is due next. */
@@ -26,9 +39,10 @@ export interface NextJob {
 }
 
 /**
- * The next unheld job: a due job by priority, or else the one that is due first. Jobs of a group wait for the
- * jobs that hold it up, and in order for a job of a kind that is not asked for. Rates and slots do not count
- * here. Jobs of a paused queue wait forever. With it comes the database's time, in milliseconds since 1970.
+ * The next unheld job in time: a due job by priority, or else the one that is due first. Jobs of a group wait
+ * for the jobs that hold it up, and in order for a job of a kind that is not asked for. Rates and slots do not
+ * count here. Jobs of a paused queue wait forever. With it comes the database's time, in milliseconds since
+ * 1970.
  *
  * **Under concurrency.** A plain read: the claim decides.
  */
@@ -51,7 +65,7 @@ export async function findNextJob(
 
 export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion): SQL {
   const { queueJobs, queuePauses } = tables;
-  const { kinds, queues, serial, except, written } = question;
+  const { kinds, queues, serial, except, written, horizon } = question;
   const groups = groupsInAny(tables);
   const readyAt =
     groups === undefined
@@ -70,6 +84,10 @@ export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion)
           and (e.priority, e.run_at, e.id) < (j.priority, j.run_at, j.id) and e.worker_id is null
           and e.kind not in (${values(kinds)})${written ? sql` and ${writtenHere('e')}` : sql``}
       ))`;
+  const { untilMs, putOffMs, lastId, again } = horizon;
+  const isPutOff = sql`(n.id > ${lastId}::int8${
+    again.size === 0 ? sql`` : sql` or n.id = any(${arrayText([...again])}::text::int8[])`
+  })`;
   return sql`
     select n.id, n.queue, n.group_key,
       greatest(date_part('epoch', n.ready_at - statement_timestamp()) * 1000, 0)::float8 as due_in_ms,
@@ -84,7 +102,9 @@ export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion)
         written ? sql` and ${writtenHere('j')}` : sql``
       }
     ) as n
-    where n.ready_at < 'infinity'
+    where n.ready_at < 'infinity' and n.ready_at <= greatest(statement_timestamp(), case when ${isPutOff}
+      then statement_timestamp() + ${putOffMs}::float8 * interval '1 millisecond'
+      else to_timestamp(${untilMs}::float8 / 1000) end)
     order by greatest(n.ready_at, statement_timestamp()), n.priority, n.run_at, n.id
     limit 1) as n on true`;
 }
