@@ -384,6 +384,24 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
     }),
   );
 
+  test.each(['a failed attempt', 'the most attempts'])(
+    'moves what has ended back also where it throws: at %s',
+    async (end) => {
+      await inTransaction(database.db, async (tx: Tx) => {
+        const { handlers } = noting((payload) => {
+          if (payload === 'in 10 h') throw new Error('no');
+        });
+        const { id } = await queue.enqueue(tx, work, 'in 1 h', { delayMs: HOUR_MS });
+        await queue.enqueue(tx, work, 'in 10 h', { delayMs: 10 * HOUR_MS });
+        const max = end === 'the most attempts' ? 1 : 100;
+        await expect(drainIn(tx, { queue, handlers, until: { hours: 12 }, max })).rejects.toThrow();
+        const job = await queue.find(tx, id);
+        const finishedAt = job !== undefined && 'finishedAt' in job ? job.finishedAt : null;
+        expect(Math.round((Date.now() - Number(finishedAt)) / HOUR_MS)).toBe(9);
+      });
+    },
+  );
+
   test(
     'writes what has ended once more for all of its steps, however many they are',
     inTx(async (tx) => {

@@ -143,6 +143,8 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   let passedMs = 0;
   // The time of what has just come about, by a clock that handlers do not move on.
   let reachedMs = startMs;
+  // Thrown once all times have moved by as much.
+  let failure: { readonly error: unknown } | undefined;
   const pass = async (ms: number) => {
     passages.push({ at: await shiftTimes(tx, queue, { ms, written, only: 'live' }), ms });
     passedMs += ms;
@@ -169,7 +171,10 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
       await calendar.fire(reachedMs);
       continue;
     }
-    if (ran.length >= max) throw tooMany(max, next);
+    if (ran.length >= max) {
+      failure = { error: tooMany(max, next) };
+      break;
+    }
     const job = await runJob(tx, queue, handlers, next, onDecided);
     // Another transaction has it.
     if (job === undefined) except.push(next.id);
@@ -177,10 +182,14 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
       ran.push(job);
       if (job.outcome !== 'completed' && next.id <= lastId) again.add(next.id);
     }
-    if (failFast && job?.outcome === 'failed') throw job.error;
+    if (failFast && job?.outcome === 'failed') {
+      failure = { error: job.error };
+      break;
+    }
   }
   await calendar.close(passedMs);
   await shiftEnded(tx, queue, passages, written);
+  if (failure !== undefined) throw failure.error;
   const [unserved] = await findUnserved(tx, queue.tables, { kinds: [...kinds, ...leave], queues, written });
   if (unserved !== undefined) throw noHandler(unserved);
   return toResult(ran, discarded);
