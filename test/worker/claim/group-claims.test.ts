@@ -1,7 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
+import { admitGroups } from '../../../src/features/limits/queries/admit-groups.ts';
 import { ClaimsByTurns } from '../../../src/features/limits/worker/claims-by-turns.ts';
 import { addGrouped, addWorkers, clearGroups, groupedTables } from '../../queries/support/groups.ts';
+import { addJobs } from '../../queries/support/jobs.ts';
 import { addControlTables } from '../../support/control-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 
@@ -276,4 +278,27 @@ describe('two claims beside each other', () => {
       select count(*)::int4 as held from queue_jobs where worker_id is not null`;
     return held;
   }
+});
+
+test('a claim that has passed groups does not say that nothing is left among these', async () => {
+  const many = 15_000;
+  const others = await addJobs(
+    database.client,
+    Array.from({ length: many }, () => ({ kind: 'other' })),
+  );
+  await database.client`
+    with turns as (
+      update queue_jobs set group_key = 'key-' || (id - ${others[0] ?? 0}) returning group_key, id
+    )
+    insert into queue_groups (queue, group_key, ready_at, turn)
+    select 'q', group_key, '-infinity', id - ${others[0] ?? 0} from turns`;
+  const claims = claimsOn(database.db);
+  // It first looks at some, and then seeks among the first of them.
+  expect(await claims.next(200, 0)).toMatchObject({ jobs: [], goesOn: true });
+  expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+  await addGrouped(database.client, [{ group: 'key-5000' }]);
+  // Another worker folds the note in.
+  while ((await admitGroups(database.db, groupedTables(), 'q')) > 0);
+  expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false });
+  await expect.poll(async () => (await claims.next(200, 0)).jobs).toMatchObject([{ group: 'key-5000' }]);
 });

@@ -162,7 +162,9 @@ export class ClaimsByTurns implements GroupClaims {
       (unsought && this.#options.isDrain) ||
       metRate ||
       isBehind;
-    const sawEnd = jobs.length < demand && !more && !left && !unsought && failure === undefined;
+    // Since a claim looked at the groups that this one has passed, jobs may have come into them.
+    const isPartial = claim.passed > 0 || unsought;
+    const sawEnd = jobs.length < demand && !more && !left && !isPartial && failure === undefined;
     const endMs = performance.now();
     return { ...asked, jobs, sawEnd, leftOut, endMs, goesOn, failure };
   }
