@@ -220,6 +220,35 @@ describe('all that match a filter', () => {
     await database.client.unsafe('drop trigger refuse on queue_jobs; drop function refuse()');
   });
 
+  test('what has failed while they were counted is not put back: it is not in their number', async () => {
+    const [later, counted] = await addJobs(database.client, [
+      { kind: 'send-receipt', priority: 9 },
+      { kind: 'send-receipt' },
+    ]);
+    await endJob(database.db, { state: 'discarded' });
+    const db = another(database.db);
+    db.transaction = async (run, settings) =>
+      await database.db.transaction(async (tx) => {
+        const execute = tx.execute.bind(tx);
+        let sent = 0;
+        tx.execute = (async (query) => {
+          // The first statement has taken the snapshot.
+          if (++sent === 2) {
+            // A form has whole milliseconds.
+            await database.client`select pg_sleep(0.01)`;
+            await endJob(database.db, { state: 'discarded' });
+          }
+          return await execute(query);
+        }) as typeof execute;
+        return await run(tx);
+      }, settings);
+    const dashboard = createDashboard({ db, queue, authorize: () => ({ can: 'write' }) });
+    const html = await page(dashboard, many({ action: 'redrive', of: 'all', q: '' }));
+    expect(textOf(html)).toContain('1 job matches');
+    expect(await press(dashboardFor(), html)).toMatch(/done=redriven&n=1&left=1$/);
+    expect(await Promise.all([counted, later].map(stateOf))).toEqual(['due', 'discarded']);
+  });
+
   test('what has failed again since the page is not put back by a form that is sent again', async () => {
     const fields = async () => {
       const html = await page(dashboardFor(), many({ action: 'redrive', of: 'all', q: '' }));

@@ -17,8 +17,8 @@ import { transactionUntil } from './transaction-until.ts';
 /** What `withinTime` runs its statements in. */
 export interface TimedRunner {
   readonly runner: Executor;
-  /** When it began, by the database's clock. */
-  readonly startedAt: Date;
+  /** When its first statement began, by the database's clock; `undefined` where there are no transactions. */
+  readonly startedAt: Date | undefined;
 }
 
 /** Options of {@link withinTime}. */
@@ -70,7 +70,7 @@ export async function withinTime<T>(
     const state = sqlStateOf(error);
     if (state === QUERY_CANCELED || state === LOCK_NOT_AVAILABLE) return undefined;
     if (!hasNoTransactions(error)) throw error;
-    return withoutLimit ? await run({ runner: db, startedAt: new Date() }) : undefined;
+    return withoutLimit ? await run({ runner: db, startedAt: undefined }) : undefined;
   }
 }
 

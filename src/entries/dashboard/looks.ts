@@ -17,6 +17,9 @@ const MAX_SMALL_REST_MS = 5_000;
  */
 export type Pace = 'figures' | 'slow' | 'small';
 
+/** Statements, and when their snapshot was taken; `undefined` where each of them has its own. */
+export type Look<T> = (db: Executor, seenAt: Date | undefined) => Promise<T>;
+
 /**
  * `look` in a transaction of its own, whose statements take no longer than `timeoutMs`, or `undefined`. They
  * see one snapshot: what one of them says of another's rows is then so.
@@ -25,9 +28,9 @@ export async function within<T>(
   db: Database,
   tables: QueueTables,
   timeoutMs: number,
-  look: (db: Executor) => Promise<T>,
+  look: Look<T>,
 ): Promise<T | undefined> {
-  return await withinTime(db, tables, timeoutMs, ({ runner }) => look(runner), {
+  return await withinTime(db, tables, timeoutMs, ({ runner, startedAt }) => look(runner, startedAt), {
     settings: { isolationLevel: 'repeatable read' },
   });
 }

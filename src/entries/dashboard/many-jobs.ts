@@ -78,16 +78,17 @@ export async function countChosen(visit: Visit, chosen: Chosen): Promise<Counted
   const { tables } = queue;
   const name = JSON.stringify(['count', scopeName(visit), chosen.action, chosen.q, chosen.ids]);
   // Rounded up: what has ended in the same millisecond is among them.
-  const now = async (tx: Executor) => (await databaseTime(tx, tables)).getTime() + 1;
+  const timeOf = async (tx: Executor, seenAt: Date | undefined) =>
+    (seenAt ?? (await databaseTime(tx, tables))).getTime() + 1;
   const counted = await askWith(chosen.jobs, () =>
-    searches.at(viewer, name, LOOK_MS, async (tx) => {
-      const asOf = await now(tx);
+    searches.at(viewer, name, LOOK_MS, async (tx, seenAt) => {
+      const asOf = await timeOf(tx, seenAt);
       return { ...(await countMany(tx, tables, chosen.jobs)), asOf };
     }),
   );
   if (counted !== undefined) return counted.value;
-  return await within(db, tables, LOOK_MS, async (tx) => {
-    const asOf = await now(tx);
+  return await within(db, tables, LOOK_MS, async (tx, seenAt) => {
+    const asOf = await timeOf(tx, seenAt);
     const until = await findLastId(tx, tables, chosen.action === 'redrive' ? 'results' : 'live');
     return { jobs: undefined, until, asOf };
   });

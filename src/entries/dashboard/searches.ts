@@ -1,8 +1,8 @@
 import type { QueueTables } from '../../core/schema/index.ts';
-import type { Database, Executor } from '../../index.ts';
+import type { Database } from '../../index.ts';
 import { type JobSearch, Rest, sqlStateOf } from '../../internal.ts';
 import type { Cursor } from './find-jobs.ts';
-import { within } from './looks.ts';
+import { type Look, within } from './looks.ts';
 import { type Turns, turnsOf } from './turns.ts';
 
 /** So many answers are kept, and so many of what one viewer has asked for. */
@@ -89,7 +89,7 @@ export class Searches {
     viewer: string,
     name: string,
     timeoutMs: number,
-    look: (db: Executor) => Promise<T>,
+    look: Look<T>,
     mostMs = Number.POSITIVE_INFINITY,
   ): Promise<Found<T> | undefined> {
     const known = this.#of(viewer, name);
@@ -111,13 +111,13 @@ export class Searches {
   async #ask(
     known: Known,
     timeoutMs: number,
-    look: (db: Executor) => Promise<unknown>,
+    look: Look<unknown>,
     mostMs: number,
   ): Promise<Found<unknown> | undefined> {
     return await this.#turns.take(known.viewer, async () => {
       const [startMs, at] = [performance.now(), new Date()];
-      const answer = await within(this.#db, this.#tables, timeoutMs, async (tx) => ({
-        value: await look(tx),
+      const answer = await within(this.#db, this.#tables, timeoutMs, async (tx, seenAt) => ({
+        value: await look(tx, seenAt),
       }));
       const found = answer && { ...answer, at };
       const tookMs = performance.now() - startMs;

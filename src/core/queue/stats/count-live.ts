@@ -124,7 +124,7 @@ async function readAround(
   let countedAt: Date | undefined;
   const within = async <T>(read: (runner: Executor) => Promise<T>): Promise<T | undefined> =>
     await withinTime(db, tables, EXACT_MS, async ({ runner, startedAt }) => {
-      countedAt ??= startedAt;
+      countedAt ??= startedAt ?? new Date();
       return await read(runner);
     });
   let crews: readonly Crew[] | undefined;
