@@ -87,6 +87,7 @@ export {
 export { databaseTime } from './core/queries/operate/database-time.ts';
 export { findLastId } from './core/queries/operate/find-last-id.ts';
 export { listJobs } from './core/queries/operate/list-jobs.ts';
+export { findRunnable } from './core/queries/operate/run-job-now.ts';
 export { isCitus } from './core/queries/presence/is-citus.ts';
 export { notInVitals } from './core/queue/check/not-in-vitals.ts';
 export { isLiveState } from './core/queue/operate/filter-values.ts';

@@ -244,6 +244,31 @@ describe('by a filter', () => {
     },
   );
 
+  test.each([['--all'], ['--filter', 'state:scheduled']])(
+    'run-now %s counts what a worker has claimed before the database refused another job',
+    async (...which) => {
+      const { client } = database;
+      const later = Array.from({ length: 3 }, () => ({ queue: 'elsewhere', delayMs: 3_600_000 }));
+      await queue.enqueueMany(database.db, greet, later);
+      const [refused] = (await enqueue(2, 3_600_000)).toSorted((a, b) => a - b);
+      await client.unsafe(`
+        create function claim_or_refuse() returns trigger language plpgsql as $$ begin
+          if old.id = ${refused} then raise 'not this one'; end if;
+          if old.queue = 'elsewhere' then new.worker_id = 1; end if;
+          return new; end $$;
+        create trigger claim_or_refuse before update on queue_jobs for each row
+          execute function claim_or_refuse()`);
+      onTestFinished(async () => {
+        await client.unsafe('drop function claim_or_refuse cascade');
+      });
+      expect(await run('run-now', ...which, '--yes')).toEqual({
+        code: 0,
+        stdout: '4 due, 1 left\n',
+        stderr: `Job ${refused} was left: not this one\n`,
+      });
+    },
+  );
+
   test.skipIf(!hasTerminal)('Ctrl-C ends it between two batches, and what was done stays', async () => {
     // It tries this row again for some tenths of a second, in which it may be done or not.
     const ids = await enqueue(2_000);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isAboutAccess, isAboutTheServer } from '../../../internal.ts';
+import { findRunnable, isAboutAccess, isAboutTheServer } from '../../../internal.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
 import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
@@ -83,25 +83,40 @@ async function runNow(context: Context<ManyFlags>): Answer {
 }
 
 /**
- * Makes jobs due. Where the database refuses one of them, it is left, and each half is tried by itself: those
- * in the same queue are one statement.
+ * Makes jobs due, queue by queue: what is done in one is not undone where the database refuses a job of the
+ * next, and workers may claim it at once.
  */
 async function makeDue(
-  { db, queue }: Pick<Project, 'db' | 'queue'>,
+  project: Pick<Project, 'db' | 'queue'>,
   ids: readonly number[],
 ): Promise<{ readonly due: number; readonly left: number }> {
+  const jobs = await findRunnable(project.db, project.queue.tables, ids);
+  let due = 0;
+  for (const name of new Set(jobs.map(({ queue }) => queue))) {
+    const ofQueue = jobs.filter(({ queue }) => queue === name).map(({ id }) => id);
+    due += await makeDueInQueue(project, ofQueue);
+  }
+  return { due, left: ids.length - due };
+}
+
+/**
+ * Those of one queue are one statement. Where the database refuses one of them, that one is left, and each
+ * half is tried by itself. Returns how many are due.
+ */
+async function makeDueInQueue(
+  { db, queue }: Pick<Project, 'db' | 'queue'>,
+  ids: readonly number[],
+): Promise<number> {
   try {
-    const { due } = await queue.runNowMany(db, ids);
-    return { due, left: ids.length - due };
+    return (await queue.runNowMany(db, ids)).due;
   } catch (error) {
     if (isAboutTheServer(error) || isAboutAccess(error)) throw error;
     if (ids.length === 1) {
       complain(`Job ${ids[0]} was left: ${sentenceOf(error)}`);
-      return { due: 0, left: 1 };
+      return 0;
     }
     const half = Math.ceil(ids.length / 2);
-    const first = await makeDue({ db, queue }, ids.slice(0, half));
-    const second = await makeDue({ db, queue }, ids.slice(half));
-    return { due: first.due + second.due, left: first.left + second.left };
+    const first = await makeDueInQueue({ db, queue }, ids.slice(0, half));
+    return first + (await makeDueInQueue({ db, queue }, ids.slice(half)));
   }
 }
