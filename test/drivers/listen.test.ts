@@ -8,9 +8,10 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import pg from 'pg';
 import postgres from 'postgres';
 import { describe, expect, test, vi } from 'vitest';
-import { listenOf } from '../../src/core/drivers/detect.ts';
+import { listenApartOf, listenOf } from '../../src/core/drivers/detect.ts';
 import type { Listen, ListeningConnection } from '../../src/core/drivers/listen.ts';
 import { type Database, queryRows } from '../../src/core/sql/executor.ts';
+import { openBeside } from '../../src/core/worker/statements/own-connection.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { drivers, type OpenDriver } from '../queue/support/drivers.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
@@ -399,3 +400,20 @@ async function slowSocket(onFirstAnswer: () => void): Promise<Socket> {
   await once(socket, 'connect');
   return Object.assign(socket, { host: hostname, port });
 }
+
+test('postgres.js: a connection beside the pool that was opened before any other is shared with no listener', async () => {
+  const client = postgres(database.url, { max: 1 });
+  const db = drizzle({ client });
+  const spare = await openBeside(listenApartOf(db) ?? expect.fail()).opened;
+  await client.notify('queue_spare', 'for no listener');
+  const listening = listenTo(db, 'wake_beside');
+  await until(() => listening.ready === 1);
+  spare.abandon(new Error('It is silent'));
+  expect(spare.signal.aborted).toBe(true);
+  await client.notify('wake_beside', 'still');
+  await until(() => listening.heard.length > 0 || listening.end !== undefined);
+  expect(listening).toMatchObject({ heard: ['still'], end: undefined, ready: 1 });
+  listening.stop();
+  await listening.over;
+  await client.end();
+});

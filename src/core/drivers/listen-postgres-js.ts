@@ -58,14 +58,10 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
  */
 export function listenApartByPostgresJs({ listen }: PostgresJsClient): Listen {
   return async (channel, events, signal) =>
-    await listenByPostgresJs({ listen: listen.sql === undefined ? listen : asFirst(listen) })(
-      channel,
-      events,
-      signal,
-    );
+    await listenByPostgresJs({ listen: asFirst(listen) })(channel, events, signal);
 }
 
-/** A `listen` that is called once, as if no other had been before. */
+/** A `listen` that is called once, as if no other had been before, nor came after it. */
 function asFirst(listen: ListenFunction): ListenFunction {
   const first: ListenFunction = (...given) => {
     const { sql, channels } = listen;
@@ -76,7 +72,8 @@ function asFirst(listen: ListenFunction): ListenFunction {
       Object.assign(first, { sql: listen.sql, channels: listen.channels });
       // It would have the others listen again.
       if (first.sql !== undefined) first.sql.options.onclose = () => undefined;
-      Object.assign(listen, { sql, channels });
+      // What is notified here, the driver looks up there.
+      Object.assign(listen, { sql, channels: channels ?? {} });
     }
   };
   return first;
