@@ -1,4 +1,5 @@
 import { integer } from 'drizzle-orm/pg-core';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
 import {
   type ActionDone,
@@ -9,10 +10,12 @@ import {
 } from 'drizzle-queue/dashboard';
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
+import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { addControlTables } from '../support/control-tables.ts';
+import { migrateDatabase } from '../support/databases.ts';
 import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, formsOf, get, ORIGIN, page, post, textOf } from './support/visits.ts';
@@ -472,6 +475,25 @@ describe('odd values', () => {
     );
     const many = { of: 'all', q: 'tenantId:1.5', until: '9007199254740991' };
     expect((await post(dashboard, '/actions/cancel-many', many)).status).toBe(422);
+  });
+
+  test('a text that the encoding of the database lacks is said to be the reason', async () => {
+    const { href } = Object.assign(new URL(database.url), { pathname: `${database.name}_latin` });
+    await database.client.unsafe(`
+      create database ${database.name}_latin template template0 encoding 'LATIN1' locale 'C'`);
+    const client = postgres(href, { max: 2 });
+    try {
+      await migrateDatabase(href);
+      const db = drizzle({ client });
+      const dashboard = createDashboard({ db, queue: createQueue(), authorize: () => 'write' });
+      await page(dashboard, '/jobs?q=kind%3Ak');
+      const q = encodeURIComponent('kind:日本');
+      expect(textOf(await page(dashboard, `/jobs?q=${q}`))).toContain('cannot compare a value');
+      expect((await get(dashboard, `/jobs/many?action=cancel&of=all&q=${q}`)).status).toBe(422);
+    } finally {
+      await client.end({ timeout: 0 });
+      await database.client.unsafe(`drop database ${database.name}_latin with (force)`);
+    }
   });
 
   test('an error that no value of the viewer can have caused is not said to be theirs', async () => {

@@ -16,6 +16,9 @@ const MAX_REST_MS = 300_000;
 /** What a search takes at most that reads a few rows by an index: more is time that it has waited. */
 export const FEW_ROWS_MS = 20;
 
+/** `untranslatable_character` and `character_not_in_repertoire`: no row has such a text. */
+const OF_ENCODING: ReadonlySet<string> = new Set(['22P05', '22021']);
+
 /** A value of a filter cannot be compared with its column, as PostgreSQL says. */
 export class UnfitValueError extends Error {}
 
@@ -23,7 +26,7 @@ export class UnfitValueError extends Error {}
  * What `ask` finds by a viewer's filter and cursor.
  *
  * @throws UnfitValueError where PostgreSQL refuses a value, and a value of theirs can be the one: it takes
- * every id, and every text for a column of texts
+ * every id, and for a column of texts every text in the encoding of the database
  */
 export async function askWith<T>(
   { search, cursor }: { readonly search: JobSearch; readonly cursor?: Cursor | undefined },
@@ -36,16 +39,18 @@ export async function askWith<T>(
   try {
     return await ask();
   } catch (error) {
+    const state = sqlStateOf(error);
     // Class 22: a text that is not a number for its column, a number out of range, and the like.
-    if (mayBeUnfit && sqlStateOf(error)?.startsWith('22')) throw new UnfitValueError();
+    if (mayBeUnfit && state?.startsWith('22')) throw new UnfitValueError();
+    if (state !== undefined && OF_ENCODING.has(state)) throw new UnfitValueError();
     throw error;
   }
 }
 
 /** What a viewer is told then. */
 export const UNFIT =
-  'PostgreSQL cannot compare a value of this filter with its column: a number may be too large, or a word ' +
-  'is not a value of the type.';
+  'PostgreSQL cannot compare a value of this filter with its column: a number may be too large, a word is ' +
+  'not a value of the type, or a character is not in the encoding of the database.';
 
 /** What a search has found, and when. */
 export interface Found<T> {
