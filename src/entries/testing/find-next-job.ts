@@ -21,7 +21,7 @@ export interface NextJobQuestion {
 export interface Horizon {
   /** By the database's clock, in milliseconds since 1970. */
   readonly untilMs: number;
-  /** For what a handler has put off, whose delay began late by what handlers take: how long from now. */
+  /** How long from now, for what a handler has put off: what handlers take has made its delay begin late. */
   readonly putOffMs: number;
   /** What is above this id a handler has enqueued. */
   readonly lastId: number;
@@ -39,10 +39,10 @@ export interface NextJob {
 }
 
 /**
- * The next unheld job in time: a due job by priority, or else the one that is due first. Jobs of a group wait
- * for the jobs that hold it up, and in order for a job of a kind that is not asked for. Rates and slots do not
- * count here. Jobs of a paused queue wait forever. With it comes the database's time, in milliseconds since
- * 1970.
+ * The next unheld job in time: a due job by priority, or else the one that is due first. Jobs of a group
+ * wait for the jobs that hold it up, and in order for a job of a kind that is not asked for. Rates and slots
+ * do not count here. Jobs of a paused queue wait forever. With it comes the database's time, in milliseconds
+ * since 1970.
  *
  * **Under concurrency.** A plain read: the claim decides.
  */
