@@ -231,7 +231,7 @@ describe('all that match a filter', () => {
       await database.db.transaction(async (tx) => {
         const execute = tx.execute.bind(tx);
         let sent = 0;
-        tx.execute = (async (query) => {
+        tx.execute = (async (query: Parameters<typeof execute>[0]) => {
           // The first statement has taken the snapshot.
           if (++sent === 2) {
             // A form has whole milliseconds.
@@ -239,7 +239,7 @@ describe('all that match a filter', () => {
             await endJob(database.db, { state: 'discarded' });
           }
           return await execute(query);
-        }) as typeof execute;
+        }) as unknown as typeof execute;
         return await run(tx);
       }, settings);
     const dashboard = createDashboard({ db, queue, authorize: () => ({ can: 'write' }) });
