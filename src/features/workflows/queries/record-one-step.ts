@@ -78,11 +78,7 @@ interface OneStepOptions {
   readonly ifTableIs?: TableSize | undefined;
 }
 
-/**
- * By the primary keys alone: of what `recordStepsQuery` does for many, planning costs the most.
- *
- * @insteadOnCitus (of a small table; of a grown table) recordOneStepQuery: a table's own size is 0 there
- */
+/** By the primary keys alone: of what `recordStepsQuery` does for many, planning costs the most. */
 export function recordOneStepQuery(
   tables: TablesOfWorkflows,
   { queue, workerId }: Holder,
