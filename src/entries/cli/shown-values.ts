@@ -109,10 +109,13 @@ export class ShownValues {
   }
 
   /** What `queue.check` or `queue.vitals` says. */
-  finding<T extends { readonly message: string; readonly fix: string }>(found: T): T {
-    const { message, fix } = found;
+  finding<T extends { readonly message: string; readonly fix: string; readonly worker?: string }>(
+    found: T,
+  ): T {
+    const { message, fix, worker } = found;
     return {
       ...found,
+      ...(worker !== undefined && { worker: this.text(undefined, 'finding', worker) }),
       message: this.text(undefined, 'finding', message),
       fix: fix === '' ? fix : this.text(undefined, 'finding', fix),
     };
