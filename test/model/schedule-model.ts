@@ -95,7 +95,7 @@ export class ScheduleModel {
       (schedule) =>
         !schedule.paused &&
         isDue(schedule, nowUs) &&
-        (schedule.declaredBy === null ? kinds.includes(schedule.kind) : names.has(schedule.name)),
+        (names.has(schedule.name) || (schedule.declaredBy === null && kinds.includes(schedule.kind))),
     );
   }
 
