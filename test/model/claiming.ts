@@ -189,7 +189,7 @@ export function claiming(
       const expected = model.release(workerId, claim.queue, except);
       const { db } = oneOf(workers, claim.worker);
       const ids = { after: 0 };
-      expect(await releaseUnknown(db, { queue: claim.queue, workerId, except, ids })).toBe(expected);
+      expect(await releaseUnknown(db, { queue: claim.queue, workerId, except, ids }, tables)).toBe(expected);
       if (expected > 0) saw('jobs of a lost answer given back');
     },
 
@@ -200,7 +200,7 @@ export function claiming(
       const expected = model.release(workerId, queue, known);
       const { db } = oneOf(workers, worker);
       const held = { queue, workerId, except: known, ids: { after: 0 } };
-      expect(await releaseUnknown(db, held)).toBe(expected);
+      expect(await releaseUnknown(db, held, tables)).toBe(expected);
       if (expected > 0) saw('jobs released');
     },
   };
