@@ -197,13 +197,20 @@ test('another server that answers while jobs are given back may have forgotten e
 
 test('a stop tries a row again that is locked for a moment', async () => {
   const id = await addJob(database.client, { workerId: 1, attempt: 1 });
-  const holdings = makeHoldings();
-  await loseAnswer(holdings);
   const locked = gate();
+  const metLock = gate();
+  const holdings = makeHoldings({
+    async execute(query) {
+      const rows = await database.db.execute(query);
+      if ([...rows].some((row) => row.locked === true)) metLock.open();
+      return rows;
+    },
+  });
+  await loseAnswer(holdings);
   const unlocking = database.client.begin(async (tx) => {
     await tx`select from queue_jobs where id = ${id} for update`;
     locked.open();
-    await delay(300);
+    await metLock.opened;
   });
   await locked.opened;
   await holdings.giveBack(new AbortController().signal);
