@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import pg from 'pg';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import type { Runner } from '../../../src/core/sql/executor.ts';
+import { type Runner, rowsOf } from '../../../src/core/sql/executor.ts';
 import { Retries } from '../../../src/core/time/retries.ts';
 import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
@@ -201,9 +201,9 @@ test('a stop tries a row again that is locked for a moment', async () => {
   const metLock = gate();
   const holdings = makeHoldings({
     async execute(query) {
-      const rows = await database.db.execute(query);
-      if ([...rows].some((row) => row.locked === true)) metLock.open();
-      return rows;
+      const answer = await database.db.execute(query);
+      if (rowsOf(answer)?.some((row) => row.locked === true)) metLock.open();
+      return answer;
     },
   });
   await loseAnswer(holdings);
