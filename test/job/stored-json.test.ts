@@ -208,3 +208,36 @@ test('formatPath writes a path as one would in code', () => {
   expect(formatPath(['lines', 2, 'sku'])).toBe('lines[2].sku');
   expect(formatPath([0, 1, 'a', Symbol('s')])).toBe('[0][1].a.Symbol(s)');
 });
+
+/** As node-postgres makes them: its class holds functions beside the rows. */
+class DriverResult {
+  readonly command = 'INSERT';
+  readonly rowCount = 2;
+  readonly fields = [];
+  readonly _types = { getTypeParser: () => () => null };
+  constructor(readonly rows: readonly unknown[]) {}
+}
+
+test('a result of node-postgres is stored as its rows, at any depth', () => {
+  const rows = [
+    { id: 1, at: new Date(0) },
+    { id: 2, at: new Date(1) },
+  ];
+  expect(toStoredJson(new DriverResult(rows))).toBe(JSON.stringify(rows));
+  expect(toStoredJson([new DriverResult([]), 1])).toBe('[[],1]');
+  expect(toStoredJson({ made: new DriverResult([{ deep: new DriverResult([]) }]) })).toBe(
+    '{"made":[{"deep":[]}]}',
+  );
+});
+
+test('the rows of such a result are checked as any value', () => {
+  expect(refusal({ made: new DriverResult([{ n: Number.NaN }]) })).toEqual({
+    path: 'made[0].n',
+    message: 'NaN is not a JSON number',
+  });
+});
+
+test('an object of the app with the same names keeps all of them', () => {
+  const report = { command: 'REPORT', rowCount: 1, rows: [1], fields: ['n'] };
+  expect(JSON.parse(toStoredJson(report))).toEqual(report);
+});

@@ -17,7 +17,8 @@ export class UnstorableValueError extends TypeError {
  * generators, a promise that was not awaited, `undefined` in an array. Refuses also what Postgres would
  * refuse later, in the middle of the caller's transaction: NUL characters, half surrogate pairs, extreme
  * depth. Properties that are `undefined` are left out, and objects with `toJSON` (Date, URL, …) become what
- * it returns.
+ * it returns. A result of node-postgres becomes its rows, which is what postgres.js returns: handlers whose
+ * last line is an insert return one.
  *
  * @throws UnstorableValueError naming the first offending place
  */
@@ -28,7 +29,7 @@ export function toStoredJson(value: unknown): string {
     if (!json.includes('\\u')) return json;
   }
   check(value, [], new Set());
-  return JSON.stringify(value);
+  return JSON.stringify(value, (_key, item) => (isDriverResult(item) ? item.rows : item));
 }
 
 /**
@@ -93,6 +94,7 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
     refuse('binary data is not JSON; send base64 text, or a key to it', path);
   }
   const json = hasToJson(value) ? value.toJSON(lastOf(path)) : value;
+  if (isDriverResult(json)) return json.rows;
   return [Number, String, Boolean, BigInt].some((boxed) => json instanceof boxed) ? json?.valueOf() : json;
 }
 
@@ -123,6 +125,12 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
     }
   }
   ancestors.delete(value);
+}
+
+/** Of node-postgres: its class holds functions beside the rows. A plain object of a user is none. */
+function isDriverResult(value: unknown): value is { readonly rows: unknown[] } {
+  if (typeof value !== 'object' || value === null || isPlain(value)) return false;
+  return 'command' in value && 'rowCount' in value && 'rows' in value && Array.isArray(value.rows);
 }
 
 function hasToJson(value: object): value is { toJSON(key: string): unknown } {
