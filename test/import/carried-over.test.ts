@@ -128,6 +128,19 @@ test('of pg-boss: keys as their policies mean them, and what cannot be carried o
   expect(left.map(({ name }) => name)).toEqual(['mail', 'unknown']);
 });
 
+test('of pg-boss: a stately queue, which runs one job of a key, only with a word about it', async () => {
+  const place: Place = { url: database.url, queue: '' };
+  const others = [{ queue: 'stately', data: { n: 1 }, send: { singletonKey: 'a' } }];
+  await fill(pgBoss, place, { failing: [], jobs: [], others });
+  expect(await importJobs(database.db, from.pgBoss(), { stately: { job: numbered } })).toMatchObject({
+    imported: 0,
+    leftJobs: [{ name: 'stately', why: 'unfit', message: expect.stringContaining("'stately a'") }],
+  });
+  const rule = { job: numbered, options: () => ({}) };
+  expect(await importJobs(database.db, from.pgBoss(), { stately: rule })).toMatchObject({ imported: 1 });
+  expect(await rows()).toMatchObject([{ n: 1, unique_key: null, waiting_key: 'a' }]);
+});
+
 test('of graphile-worker: keys until the first run, named queues only with a word about them', async () => {
   const place: Place = { url: database.url, queue: '' };
   const others = [

@@ -13,6 +13,7 @@ if (command === 'fill') {
   await boss.createQueue('only', { ...settings, policy: 'exclusive' });
   await boss.createQueue('queued', { ...settings, policy: 'short' });
   await boss.createQueue('serial', { ...settings, policy: 'singleton' });
+  await boss.createQueue('stately', { ...settings, policy: 'stately' });
   const toInsert = ({ n, priority, dueAt }) => ({
     data: { n },
     priority: -priority,

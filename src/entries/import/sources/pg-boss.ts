@@ -26,8 +26,8 @@ export interface PgBossOptions {
 
 const OPTIONS = namesOf<PgBossOptions>({ schema: true });
 
-/** Policies by which jobs of a key never run side by side. */
-const SERIAL: readonly unknown[] = ['singleton', 'key_strict_fifo'];
+/** Policies by which two jobs of a key never run side by side, and which no unique key replaces. */
+const SERIAL: readonly unknown[] = ['singleton', 'stately', 'key_strict_fifo'];
 
 /**
  * The jobs of pg-boss that are `created` or in `retry`. Its workers lock what they claim as we do, so each
