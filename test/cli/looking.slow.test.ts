@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
+import { createServer } from 'node:net';
 import { createQueue, defineJob, fixedBackoff, handle, runNext } from 'drizzle-queue';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -20,6 +21,12 @@ const sendReceipt = defineJob('send-receipt', {
 /** What moves a cursor or turns the direction of writing. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
 const OBEYED = /[\u001b\u202e]/;
+/** On many machines it needs privileges. */
+const isPort80Free = await new Promise<boolean>((resolve) => {
+  const server = createServer()
+    .on('error', () => resolve(false))
+    .listen(80, '127.0.0.1', () => server.close(() => resolve(true)));
+});
 let cwd: string;
 let done: number;
 let evil: number;
@@ -403,6 +410,20 @@ describe('dashboard', () => {
 
     serving.child.kill('SIGINT');
     expect(await serving.end()).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test.skipIf(!isPort80Free)('answers on the port that browsers leave out of the address', async () => {
+    const serving = startCli(cli.bin, ['dashboard', '--port', '80', '--json'], {
+      cwd,
+      env: { DATABASE_URL: database.url },
+    });
+    await serving.says('"url"');
+    const { url }: { url: string } = JSON.parse(serving.stdout());
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1\/[0-9a-f]{32}\/\?token=/);
+    expect(await ask(url)).toMatchObject({ status: 303 });
+    expect(await ask(url, { host: 'localhost' })).toMatchObject({ status: 303 });
+    serving.child.kill('SIGTERM');
+    expect(await serving.end()).toMatchObject({ code: 0 });
   });
 
   test('takes no port that is in use', async () => {

@@ -45,7 +45,9 @@ async function dashboard({ project, flags, output }: Context<Flags>): Answer {
     const door = new LockedDoor();
     const server = createServer();
     const port = await listen(server, flags.port);
-    const hosts = [`${HOST}:${port}`, `localhost:${port}`];
+    // As browsers write them: without the port where it is 80.
+    const hostOf = (name: string) => new URL(`http://${name}:${port}`).host;
+    const hosts = [hostOf(HOST), hostOf('localhost')];
     const pages = createDashboard({
       ...config?.dashboard,
       ...(shards === undefined ? { db, queue } : { queues: shards }),
@@ -64,7 +66,7 @@ async function dashboard({ project, flags, output }: Context<Flags>): Answer {
         ),
     });
     server.on('request', toNode(door.before(pages, hosts)));
-    const url = `http://${HOST}:${port}${door.path}/?token=${door.token}`;
+    const url = `http://${hostOf(HOST)}${door.path}/?token=${door.token}`;
     if (output.json) await output.record({ url });
     else {
       await output.write(`${output.styled('The dashboard is on', 'bold')} ${url}\n`);
