@@ -93,6 +93,20 @@ describe('by ids', () => {
     });
   });
 
+  test('redrive --state puts back only what ended so, also in a dry run', async () => {
+    const [discarded = 0] = await discard(1);
+    const [cancelled = 0] = await enqueue(1);
+    await queue.cancel(database.db, cancelled);
+    const ids = [String(discarded), String(cancelled)];
+    const asked = async (state: string, ...more: string[]) =>
+      (await run('redrive', ...ids, '--state', state, ...more)).stdout;
+    const left = `${discarded} not changed: discarded\n`;
+    expect(await asked('cancelled', '--dry-run')).toBe(`${left}${cancelled} cancelled\n`);
+    expect(await asked('discarded')).toBe(`${discarded} redriven\n${cancelled} not changed: cancelled\n`);
+    expect((await queue.find(database.db, cancelled))?.state).toBe('cancelled');
+    expect(await asked('cancelled')).toBe(`${discarded} not changed: due\n${cancelled} redriven\n`);
+  });
+
   test.each([
     ['cancel', () => enqueue(20), 'cancelled'],
     ['redrive', () => discard(20), 'due'],

@@ -39,16 +39,14 @@ async function redrive(context: Context<ManyFlags>): Answer {
   if (args.length > 0) {
     const { state: _, ...filter } = flags;
     checkNoFilter('redrive', filter);
-    const state = flags.state === 'cancelled' ? 'cancelled' : undefined;
+    // By its id a cancelled job is meant as well, unless another state is asked for.
+    const states = STATES.filter((state) => state === (flags.state ?? state));
     const ids = idsOf(args);
-    if (flags.dryRun === true) return await actOnIds(context, ids, (id) => stateOf(context, id, STATES));
+    if (flags.dryRun === true) return await actOnIds(context, ids, (id) => stateOf(context, id, states));
     return await actOnIds(context, ids, async (id) => {
-      // By its id a cancelled job is meant as well.
-      const found = state ?? (await queue.find(db, id))?.state;
-      const { redriven, duplicates } = await queue.redrive(db, {
-        id,
-        ...(found === 'cancelled' && { state: found }),
-      });
+      const found = (await queue.find(db, id))?.state;
+      const state = states.find((each) => each === found) ?? states[0];
+      const { redriven, duplicates } = await queue.redrive(db, { id, ...(state && { state }) });
       if (redriven > 0) return { done: true, outcome: 'redriven' };
       return { done: false, outcome: duplicates > 0 ? 'duplicate' : (found ?? 'not-found') };
     });
