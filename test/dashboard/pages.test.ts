@@ -2,7 +2,7 @@ import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalida
 import { type Authorization, createDashboard, type LookOptions } from 'drizzle-queue/dashboard';
 import * as control from 'drizzle-queue/schema/control';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
@@ -275,6 +275,23 @@ describe('one job', () => {
     const dashboard = dashboardFor();
     expect(textOf(await page(dashboard, `/admin/queue/jobs/${none}`))).not.toContain('Metadata');
     expect(textOf(await page(dashboard, `/admin/queue/jobs/${some}`))).toContain('Metadata');
+  });
+
+  test('has a link to its trace, and is there without one where the function throws', async () => {
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const [traced, untraced] = await addJobs(database.client, [{ metadata: { traceparent: trace } }, {}]);
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const traceUrl = ({ traceparent }: { readonly traceparent?: string }) =>
+      `https://traces.test/${(traceparent as string).split('-')[1]}`;
+    const dashboard = dashboardFor('write', { traceUrl });
+    expect(await page(dashboard, `/admin/queue/jobs/${traced}`)).toContain(
+      'href="https://traces.test/4bf92f3577b34da6a3ce929d0e0e4736"',
+    );
+    expect(printed).not.toHaveBeenCalled();
+    for (const _ of [1, 2])
+      expect(await page(dashboard, `/admin/queue/jobs/${untraced}`)).not.toContain('traces.test');
+    expect(printed).toHaveBeenCalledOnce();
+    printed.mockRestore();
   });
 
   test('that is not there', async () => {

@@ -1,4 +1,5 @@
 import type { DashboardAccess } from './access.ts';
+import { complainOnce } from './complain-once.ts';
 
 /** The job that a value belongs to. */
 export interface JobOfValue {
@@ -51,8 +52,6 @@ export interface ShownField {
 /** Decides how a value is shown: returns a text, or `null` to hide it. */
 export type Show = (field: ShownField) => string | null;
 
-const complainedOf = new WeakSet<Show>();
-
 /**
  * A value as it may be shown; `null` when it is hidden. Everything that shows values of rows calls this:
  * pages, downloads, the audit line and the command line. Names that code defines are not values: kinds,
@@ -66,10 +65,7 @@ export function shownText(show: Show | undefined, field: ShownField): string | n
     const shown: unknown = show(field);
     return typeof shown === 'string' ? shown : null;
   } catch (error) {
-    // Each row of a page would print it again.
-    if (!complainedOf.has(show))
-      console.error('drizzle-queue dashboard: show threw an error, so values are hidden:', error);
-    complainedOf.add(show);
+    complainOnce(show, 'show threw an error, so values are hidden:', error);
     return null;
   }
 }

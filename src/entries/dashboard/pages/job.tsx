@@ -1,5 +1,6 @@
 import { CLAIM_REFUSED, type JsonText, type ShownJob } from '../../../internal.ts';
 import { word } from '../../filter/filter.ts';
+import { complainOnce } from '../complain-once.ts';
 import { h } from '../html.ts';
 import { ownText } from '../own-text.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';
@@ -189,7 +190,12 @@ function shareOf(text: string): number | undefined {
 function Trace({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
   const { traceUrl } = visit.settings;
   if (traceUrl === undefined || job.metadataText.length > job.metadataText.text.length) return null;
-  const url = traceUrl(JSON.parse(job.metadataText.text));
+  let url: string | undefined;
+  try {
+    url = traceUrl(JSON.parse(job.metadataText.text));
+  } catch (error) {
+    complainOnce(traceUrl, 'traceUrl threw an error, so a job has no link to its trace:', error);
+  }
   // Only an address that cannot run anything.
   if (url === undefined || !/^https?:\/\//i.test(url)) return null;
   return (
