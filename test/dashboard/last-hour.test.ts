@@ -1,5 +1,5 @@
 import { createQueue } from 'drizzle-queue';
-import { createDashboard, type Dashboard } from 'drizzle-queue/dashboard';
+import { type Authorization, createDashboard, type Dashboard } from 'drizzle-queue/dashboard';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { countFinished } from '../../src/core/queries/browse/count-finished.ts';
@@ -24,11 +24,10 @@ beforeAll(async () => {
       lateral (select now() - n * ${BETWEEN_MS} * interval '1 ms' as at) as t`;
 }, 120_000);
 
-async function overview(): Promise<string> {
-  const { db } = database;
-  return textOf(
-    await page(createDashboard({ db: another(db), queue: createQueue(), authorize: () => 'read' }), '/'),
-  );
+async function overview(authorization: Authorization = 'read'): Promise<string> {
+  const authorize = () => authorization;
+  const dashboard = createDashboard({ db: another(database.db), queue: createQueue(), authorize });
+  return textOf(await page(dashboard, '/'));
 }
 
 test('numbers of the last hour say how far back they go where not all of it was read', async () => {
@@ -40,6 +39,12 @@ test('numbers of the last hour say how far back they go where not all of it was 
   expect(text).toMatch(/Discarded 5,000 10 % of the last \d+ min/);
   expect(text).toMatch(/Of the newest 50,000 results, which go back to \d+ min ago/);
   expect(text).not.toContain('Completed 45,000 in the last hour');
+});
+
+test('nor are the others said to be quiet to a user whose jobs are not among those that were read', async () => {
+  const text = await overview({ queues: ['q2'] });
+  expect(text).not.toContain('All quiet');
+  expect(text).toMatch(/Completed 0 in the last \d+ min[ \ds]*: older results were not read/);
 });
 
 test('and are the whole truth where all was read', async () => {

@@ -38,5 +38,6 @@ export function countText(count: number): string {
 export function amountText(count: number, precision: Precision): string {
   if (precision === 'unknown') return '?';
   const text = countText(count);
-  return precision === 'exact' || count === 0 ? text : precision === 'at-least' ? `${text}+` : `≈ ${text}`;
+  if (precision === 'at-least') return `${text}+`;
+  return precision === 'exact' || count === 0 ? text : `≈ ${text}`;
 }

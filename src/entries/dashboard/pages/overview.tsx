@@ -38,7 +38,7 @@ export async function overviewPage(visit: Visit) {
     total && amountText(total[state], total.precision);
   // A workflow that waits for a signal is live, too.
   const live = total && total.due + total.running + total.scheduled + total.waiting;
-  const idle = live === 0 && hour?.ended === 0;
+  const idle = live === 0 && hour?.ended === 0 && read === undefined;
   return (
     <Page visit={visit} title="Overview" charts>
       <Counted figures={figures} nowMs={nowMs} />
