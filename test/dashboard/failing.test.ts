@@ -91,6 +91,27 @@ describe('jobs that all fail and are tried again', () => {
     expect(truth.every(({ id }) => ids.has(String(id)))).toBe(true);
   });
 
+  test('are all counted on the page of errors, also where there are more causes than it lists', async () => {
+    await database.client`
+      update queue_jobs set errors = jsonb_set(errors, '{-1,message}', to_jsonb('no route to ' || chr(40000 + id::int % 500)))
+      where queue = 'mail' and attempt = 2`;
+    const html = await page(dashboard(), '/errors');
+    expect(html.match(/id="retrying-\d/g)).toHaveLength(100);
+    expect(textOf(html)).toContain('2,001 jobs have failed and wait for another attempt.');
+  });
+
+  test('are a lower bound to a user whose jobs are not among those that were read', async () => {
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, errors, attempt, max_attempts, priority, run_at)
+      select 'mail', 'send', '{}', ${JSON.stringify([error])}::text::jsonb, 2, 5, 5, now() + interval '1 minute'
+      from generate_series(1, 10000)`;
+    const theirs = dashboard(['none']);
+    expect(textOf(await page(theirs, '/'))).toContain('Retrying 0+ failed, waiting to retry');
+    expect(textOf(await page(theirs, '/errors'))).toContain(
+      '0 jobs have failed and wait for another attempt: of all that have failed 10,000 were read.',
+    );
+  });
+
   test('have their causes on the page of errors', async () => {
     const text = textOf(await page(dashboard(), '/errors'));
     expect(text).toContain('2,001 jobs have failed and wait for another attempt');
@@ -127,6 +148,28 @@ describe('errors by cause', () => {
     expect(textOf(await page(dashboard(), '/errors'))).toContain(
       '10,000 discarded jobs with 1 cause among the newest 10,000 discarded jobs, which go back to 2 h ago',
     );
+  });
+
+  test('say how far back they go also to a user of whose jobs none was among them', async () => {
+    await addDiscarded([{ message: 'newer', hoursAgo: 2, count: 10_000 }]);
+    await database.client`update queue_results set queue = 'other'`;
+    await addDiscarded([{ message: 'older', hoursAgo: 3, count: 5 }]);
+    const text = textOf(await page(dashboard(['mail']), '/errors'));
+    expect(text).not.toContain('Nothing was discarded');
+    expect(text).toContain(
+      '0 discarded jobs among the newest 10,000 discarded jobs, which go back to 2 h ago',
+    );
+  });
+
+  test('count the jobs of all causes, also of those that are not listed', async () => {
+    await addDiscarded(
+      [...'abcdefghijk'].flatMap((first) =>
+        [...'abcdefghijk'].map((second) => ({ message: `no ${first}${second}`, hoursAgo: 2, count: 2 })),
+      ),
+    );
+    const html = await page(dashboard(), '/errors');
+    expect(html.match(/id="cause-/g)).toHaveLength(100);
+    expect(textOf(html)).toContain('242 discarded jobs with 100 or more causes in the last 24 hours.');
   });
 
   test('are put back as far as the page is about them', async () => {

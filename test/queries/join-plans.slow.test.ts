@@ -741,7 +741,7 @@ const situations: Readonly<Record<string, Situation>> = {
         limit: N,
       }),
       countFinishedQuery: countFinishedQuery(tables, { scope, minutes: 600, bound: N }),
-      countDiscardedQuery: countDiscardedQuery(tables, { hours: 24, bound: N }),
+      countDiscardedQuery: countDiscardedQuery(tables, { scope, hours: 24, bound: N }),
       countResultsQuery: countResultsQuery(tables),
       findEndsQuery: findEndsQuery(all, ids, undefined),
       'findEndsQuery, one': findEndsQuery(all, [1_000_000], 'k'),

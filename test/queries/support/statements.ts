@@ -675,7 +675,12 @@ export function allStatements(
     countResultsQuery: countResultsQuery(tables),
     countRetryingQuery: countRetryingQuery(tables),
     'countRetryingQuery, of queues': countRetryingQuery(tables, { queues: [text], own: [] }),
-    countDiscardedQuery: countDiscardedQuery(tables, { hours: 24, bound: 100 }),
+    countDiscardedQuery: countDiscardedQuery(tables, { scope: everything, hours: 24, bound: 100 }),
+    'countDiscardedQuery, of queues': countDiscardedQuery(tables, {
+      scope: { queues: [text], own: [] },
+      hours: 24,
+      bound: 100,
+    }),
     groupRetryingQuery: groupRetryingQuery(tables, { scope: everything, bound: 100, limit: 10 }),
     countSomeJobsQuery: countSomeJobsQuery(tables, [text]),
     sizeOfTablesQuery: sizeOfTablesQuery(tables, queueMetrics),

@@ -1,6 +1,8 @@
 import {
   COUNTED_RETRYING,
+  type CountedRetrying,
   countDiscarded,
+  countRetrying,
   type ErrorGroup,
   groupErrors,
   groupRetrying,
@@ -43,9 +45,12 @@ export async function errorsPage(visit: Visit) {
     read: await countDiscarded(db, tables, slice),
   }));
   const failed = { scope: granted.scope, bound: COUNTED_RETRYING, limit: GROUPS };
-  const retrying = await looks.at(`retrying causes ${scopeName(visit)}`, LOOK_MS, (db) =>
-    groupRetrying(db, tables, failed),
-  );
+  const retrying = await looks.at(`retrying causes ${scopeName(visit)}`, LOOK_MS, async (db) => ({
+    groups: await groupRetrying(db, tables, failed),
+    counted: await countRetrying(db, tables, granted.scope),
+  }));
+  // In a scope there may be none although not all were read.
+  const isCut = found !== undefined && found.read.read >= ERRORS_BOUND;
   return (
     <Page visit={visit} title="Errors">
       <nav aria-label="Time">
@@ -66,7 +71,7 @@ export async function errorsPage(visit: Visit) {
         <p class="notice is-bad">
           The database took more than {LOOK_MS / 1000} s to read the discarded jobs of {stretch}.
         </p>
-      ) : found.groups.length === 0 ? (
+      ) : found.groups.length === 0 && !isCut ? (
         <section class="card">
           <Empty
             title={`Nothing was discarded in ${stretch}`}
@@ -78,8 +83,8 @@ export async function errorsPage(visit: Visit) {
       ) : (
         <>
           <p class="lead">
-            {howMany(found.groups)}{' '}
-            {found.read.jobs < ERRORS_BOUND || found.read.since === undefined ? (
+            {howMany(found.read.jobs, found.groups.length)}{' '}
+            {!isCut || found.read.since === undefined ? (
               `in ${stretch}.`
             ) : (
               <>
@@ -95,47 +100,54 @@ export async function errorsPage(visit: Visit) {
           </ul>
         </>
       )}
-      <Retrying visit={visit} groups={retrying} />
+      <Retrying visit={visit} found={retrying} />
     </Page>
   );
 }
 
 /** Such as: 12 discarded jobs with 3 causes. */
-function howMany(groups: readonly ErrorGroup[]) {
-  const jobs = groups.reduce((sum, group) => sum + group.jobs, 0);
+function howMany(jobs: number, causes: number) {
   return (
     <>
-      <b>{countText(jobs)}</b> discarded {jobs === 1 ? 'job' : 'jobs'} with <b>{groups.length}</b>
-      {groups.length === GROUPS ? ' or more' : ''} {groups.length === 1 ? 'cause' : 'causes'}
+      <b>{countText(jobs)}</b> discarded {jobs === 1 ? 'job' : 'jobs'}
+      {causes === 0 ? null : (
+        <>
+          {' with '}
+          <b>{causes}</b>
+          {causes === GROUPS ? ' or more' : ''} {causes === 1 ? 'cause' : 'causes'}
+        </>
+      )}
     </>
   );
 }
 
-/** What jobs failed with that are tried again. */
-function Retrying({
-  visit,
-  groups,
-}: {
+interface RetryingProps {
   readonly visit: Visit;
-  readonly groups: readonly RetryingGroup[] | undefined;
-}) {
+  readonly found:
+    | { readonly groups: readonly RetryingGroup[]; readonly counted: CountedRetrying }
+    | undefined;
+}
+
+/** What jobs failed with that are tried again. */
+function Retrying({ visit, found }: RetryingProps) {
   const { links, nowMs } = visit;
-  if (groups === undefined)
+  if (found === undefined)
     return (
       <p class="notice is-bad">
         The database took more than {LOOK_MS / 1000} s to read the jobs that are tried again. Look at Database
         for a missing index.
       </p>
     );
-  if (groups.length === 0) return null;
-  const jobs = groups.reduce((sum, group) => sum + group.jobs, 0);
+  const { groups, counted } = found;
+  if (groups.length === 0 && !counted.isLeast) return null;
+  const jobs = counted.kinds.reduce((sum, kind) => sum + kind.jobs, 0);
   return (
     <section aria-labelledby="retrying-title">
       <h2 id="retrying-title">Retrying</h2>
       <p class="lead">
         <b>{countText(jobs)}</b> {jobs === 1 ? 'job has' : 'jobs have'} failed and{' '}
         {jobs === 1 ? 'waits' : 'wait'} for another attempt
-        {jobs < COUNTED_RETRYING ? '' : `: of all that have failed ${countText(COUNTED_RETRYING)} were read`}.
+        {counted.isLeast ? `: of all that have failed ${countText(COUNTED_RETRYING)} were read` : ''}.
       </p>
       <ul class="groups">
         {groups.map((group) => (
