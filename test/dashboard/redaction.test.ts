@@ -249,6 +249,22 @@ describe('every value is shown as one function decides', () => {
     expect(html).toContain('***-output');
   });
 
+  test('a list of schedules whose names are hidden goes on without them', async () => {
+    const job = defineJob('nightly', { payload: unvalidated<unknown>(), queue: 'q' });
+    for (let n = 0; n < 60; n++) {
+      const schedule = defineSchedule(`MARK-${n}`, { job, payload: {}, cron: '0 3 * * *' });
+      await queue.schedules.set(database.db, schedule);
+    }
+    const dashboard = dashboardFor(queue, {
+      show: ({ field, text }) => (field === 'schedule' ? null : text),
+    });
+    const first = await page(dashboard, '/schedules');
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec(first) ?? [];
+    const second = await page(dashboard, next);
+    expect([first, second].map((html) => html.match(/class="row-link"/g)?.length)).toEqual([50, 10]);
+    expect(first + second).not.toContain('MARK');
+  });
+
   test('a search that would tell a hidden value is refused, and one for a shown value is not', async () => {
     await plant((field) => `mark-${field}`);
     const paths = ['key:mark-key-0', 'group:mark-group', 'tenant:mark-own', 'payload.a:1'];

@@ -8,7 +8,7 @@ import { act } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';
 import { assetAnswer } from './assets/assets.ts';
 import { download } from './download.ts';
-import { backOf, fieldsOf, nameIn } from './form-fields.ts';
+import { backOf, fieldsOf } from './form-fields.ts';
 import { type Child, h } from './html.ts';
 import { Links, nameInPath, pathIn } from './links.ts';
 import { Looks } from './looks.ts';
@@ -229,9 +229,7 @@ function pagesOf(app: Hono<Env>): void {
   app.get('/schedules', async (c, next) => {
     const visit = c.get('visit');
     const schedules = schedulesOf(visit);
-    const after = visit.query.get('after') || undefined;
-    if (schedules === undefined || (after !== undefined && nameIn(after) === undefined)) return await next();
-    return await show(c, schedulesPage(visit, schedules, after));
+    return schedules === undefined ? await next() : await show(c, schedulesPage(visit, schedules));
   });
   app.get('/limits', async (c, next) => {
     const visit = c.get('visit');

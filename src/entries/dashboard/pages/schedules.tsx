@@ -1,6 +1,7 @@
-import type { ScheduleRecord, Schedules } from '../../../index.ts';
+import type { Executor, ScheduleRecord, Schedules } from '../../../index.ts';
 import { word } from '../../filter/filter.ts';
 import { durationText } from '../duration.ts';
+import { numberOf } from '../form-fields.ts';
 import { h } from '../html.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
@@ -13,14 +14,26 @@ import { FEW_ROWS_MS } from '../searches.ts';
 import { isPlain, LOOK_MS, scopeName, type Visit } from '../visit.ts';
 
 const PAGE = 50;
+/** How many `list` returns at most. */
+const MOST = 1_000;
 const TICKS = 3;
 
-/** What fires by the clock. */
-export async function schedulesPage(visit: Visit, schedules: Schedules, after: string | undefined) {
-  const { searches, viewer, granted } = visit;
-  const page = { queues: granted.scope.queues, cursor: after, limit: PAGE };
-  const name = JSON.stringify(['schedules', scopeName(visit), after]);
-  const answer = await searches.at(viewer, name, LOOK_MS, (db) => schedules.list(db, page), FEW_ROWS_MS);
+/** What fires by the clock. Pages have numbers, since `show` may hide the names that `list` goes by. */
+export async function schedulesPage(visit: Visit, schedules: Schedules) {
+  const { searches, viewer, granted, query } = visit;
+  const number = Math.max(1, numberOf(query.get('page') ?? undefined) ?? 1);
+  const name = JSON.stringify(['schedules', scopeName(visit), number]);
+  const look = async (db: Executor) => {
+    const { queues } = granted.scope;
+    let cursor: string | undefined;
+    for (let before = (number - 1) * PAGE; before > 0; before -= MOST) {
+      const passed = await schedules.list(db, { queues, cursor, limit: Math.min(before, MOST) });
+      cursor = passed.nextCursor;
+      if (cursor === undefined) return { schedules: [], nextCursor: undefined };
+    }
+    return await schedules.list(db, { queues, cursor, limit: PAGE });
+  };
+  const answer = await searches.at(viewer, name, LOOK_MS, look, FEW_ROWS_MS);
   if (answer === undefined) return <SlowPage visit={visit} title="Schedules" />;
   const { schedules: seen, nextCursor } = answer.value;
   return (
@@ -47,7 +60,7 @@ export async function schedulesPage(visit: Visit, schedules: Schedules, after: s
         )}
         <footer class="pages">
           {nextCursor === undefined ? null : (
-            <a rel="next" href={visit.links.to('/schedules', { after: nextCursor })}>
+            <a rel="next" href={visit.links.to('/schedules', { page: String(number + 1) })}>
               More
             </a>
           )}
