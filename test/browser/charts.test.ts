@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createQueue } from 'drizzle-queue';
-import { createDashboard, toNode } from 'drizzle-queue/dashboard';
+import { createDashboard, type NodeHandler, toNode } from 'drizzle-queue/dashboard';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -10,8 +10,19 @@ import { chromiumPath, launch, openPage } from './support/chromium.ts';
 const database = useTestDatabase();
 
 let server: Server;
+let answer: NodeHandler;
 let browser: Browser;
 let origin: string;
+
+/** With figures of its own: none has been asked for yet. */
+const newDashboard = () =>
+  toNode(
+    createDashboard({
+      db: Object.create(database.db) as typeof database.db,
+      queue: createQueue(),
+      authorize: (request) => (request.url.endsWith('?mail') ? { queues: ['mail'] } : 'read'),
+    }),
+  );
 
 describe.skipIf(chromiumPath === undefined)('the charts of an app whose first jobs have just ended', () => {
   beforeAll(async () => {
@@ -22,12 +33,7 @@ describe.skipIf(chromiumPath === undefined)('the charts of an app whose first jo
         ended - interval '3 s', ended - interval '2 s', ended
       from (values (1, 'mail', date_trunc('minute', now()) - interval '10 min'), (2, 'reports', now()))
         as jobs(n, queue, ended)`;
-    const dashboard = createDashboard({
-      db: database.db,
-      queue: createQueue(),
-      authorize: (request) => (request.url.endsWith('?mail') ? { queues: ['mail'] } : 'read'),
-    });
-    const answer = toNode(dashboard);
+    answer = newDashboard();
     server = createServer((request, response) => answer(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     // It listens on a port.
@@ -74,6 +80,38 @@ describe.skipIf(chromiumPath === undefined)('the charts of an app whose first jo
         );
       await expect.poll(seen).toEqual([2, 2, 2]);
       expect(complaints).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  });
+
+  test('the numbers under the cursor are those of the bar that is seen, also after an update', async () => {
+    const { page, context } = await openPage(browser, origin, { width: 1280, colorScheme: 'light' });
+    try {
+      await page.goto(`${origin}/`);
+      await page.getByLabel('Live', { exact: true }).selectOption('1');
+      const chart = page.locator('[data-chart]').first();
+      const plot = chart.locator('.u-over');
+      await plot.waitFor();
+      /** What is told of the minute in which job 1 ended, and what is drawn there. */
+      const told = async () => {
+        const { series } = JSON.parse(String(await chart.getAttribute('data-chart')));
+        const values: number[] = series[0].values;
+        const at = values.findIndex((value) => value > 0);
+        const { width = 0, height = 0 } = (await plot.boundingBox()) ?? {};
+        await plot.hover({ position: { x: 1, y: height / 2 } });
+        await plot.hover({ position: { x: ((at + 0.2) / values.length) * width, y: height / 2 } });
+        const legend = chart.locator('.u-series', { hasText: 'completed' }).locator('.u-value');
+        return { legend: await legend.innerText(), drawn: String(values[at]) };
+      };
+      await expect.poll(told, { timeout: 20_000 }).toEqual({ legend: '1', drawn: '1' });
+      await database.client`
+        insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+          fence, metadata, created_at, run_at, claimed_at, finished_at)
+        select n, queue, kind, '{}', state, errors, 1, 20, 5, 1, '{}', created_at, run_at, claimed_at, finished_at
+        from queue_results, generate_series(3, 9) as n where job_id = 1`;
+      answer = newDashboard();
+      await expect.poll(told, { timeout: 30_000 }).toEqual({ legend: '8', drawn: '8' });
     } finally {
       await context.close();
     }

@@ -93,14 +93,17 @@ function optionsOf({ unit, shape, times, series }: ChartData, width: number): uP
     series: [
       { label: 'time', value: (_, time) => (time === null ? '–' : clock(time)) },
       ...drawn.map(
-        ({ label, tone, values }): uPlot.Series => ({
+        ({ label, tone }): uPlot.Series => ({
           label,
           stroke: colour(tone),
           width: shape === 'bars' ? 0 : 2,
           points:
             shape === 'bars' ? { show: false } : { show: true, filter: alone, size: 6, fill: colour(tone) },
-          // What is told of a layer is its own value, not the sum that it is drawn to.
-          value: (_, sum, __, at) => (at === null ? '–' : text(shape === 'bars' ? (values[at] ?? 0) : sum)),
+          // What is told of a layer is its own value, not the sum that it is drawn to, as of the last update.
+          value: ({ data }, drawn, index, at) => {
+            const below = shape === 'bars' && at !== null ? (data[index + 1]?.[at] ?? 0) : 0;
+            return text(at === null || drawn === null ? null : drawn - below);
+          },
           ...(bars !== undefined && { fill: colour(tone), paths: bars }),
         }),
       ),
