@@ -13,6 +13,7 @@ const KEY = 'drizzle-queue-every';
 const every = document.querySelector<HTMLSelectElement>('#every');
 const live = document.querySelector<HTMLElement>('#live');
 const said = document.querySelector<HTMLElement>('#said');
+const goesOn = document.querySelector<HTMLFormElement>('form[data-goes-on]');
 
 /** The server's time minus this browser's. */
 let skewMs = 0;
@@ -62,7 +63,8 @@ function isBusy(): boolean {
  * Asks for the page again. While the user is choosing, the answer only tells whether they may still see it.
  */
 async function refresh(): Promise<void> {
-  if (document.hidden) return;
+  // The page of an action that goes on is the answer to its form: there is none to ask for.
+  if (document.hidden || goesOn !== null) return;
   asking?.abort();
   const mine = new AbortController();
   asking = mine;
@@ -137,8 +139,7 @@ function take(next: Element): void {
     restoreFocus: true,
     callbacks: {
       beforeAttributeUpdated: (name: string, node: Element) =>
-        !(name === 'open' && node.tagName === 'DETAILS') &&
-        !(name === 'class' && node.hasAttribute('data-at')),
+        !(name === 'open' && node.tagName === 'DETAILS'),
       beforeNodeMorphed: (old: Node) =>
         // A chart takes its new figures itself, and what the viewer has set stays.
         !(old instanceof HTMLElement && (old.classList.contains('uplot') || old === live)),
@@ -215,7 +216,6 @@ function remembered(): string {
   }
 }
 
-const goesOn = document.querySelector<HTMLFormElement>('form[data-goes-on]');
 // Only the answer to a form of ours has this, so no link can make it go on.
 if (goesOn !== null) setTimeout(() => goesOn.requestSubmit(), 500);
 
