@@ -334,6 +334,29 @@ describe('what an error ends', () => {
     });
   });
 
+  test('run-now: what was done in one queue before an error in the next is said, and in the answer', async () => {
+    const later = Array.from({ length: 3 }, () => ({ queue: 'elsewhere', delayMs: 3_600_000 }));
+    await queue.enqueueMany(database.db, greet, later);
+    await enqueue(1, 3_600_000);
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        raise exception 'no memory' using errcode = '53200'; end $$;
+      create trigger refuse before update on queue_jobs for each row when (old.queue <> 'elsewhere')
+        execute function refuse()`);
+    onTestFinished(async () => {
+      await database.client.unsafe('drop function refuse cascade');
+    });
+    for (const which of [['--all'], ['--filter', 'state:scheduled']]) {
+      await database.client`update queue_jobs set run_at = now() + interval '1 h' where queue = 'elsewhere'`;
+      const { code, stdout, stderr } = await run('run-now', ...which, '--yes', '--json');
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: 'Failed. Before that: 3 due, 0 left.\ndrizzle-queue: no memory\n',
+      });
+      expect(JSON.parse(stdout)).toEqual({ version: 1, stopped: 'failed', due: 3, left: 0 });
+    }
+  });
+
   test('of many: how many were done is said, and in the answer', async () => {
     await queue.enqueueMany(
       database.db,
@@ -460,6 +483,26 @@ describe('by the words of the dashboard', () => {
       stdout: '2 cancelled, 0 requested, 0 locked\n',
     });
     expect((await queue.find(database.db, ids[0] ?? 0))?.state).toBe('due');
+  });
+
+  test.each([
+    ['cancel', 'queue_jobs', 'id', '4 cancelled, 0 requested, 0 locked\n'],
+    ['redrive', 'queue_results', 'job_id', '4 redriven, 0 duplicates\n'],
+  ])('%s leaves a job that the database refuses to change, and that alone', async (name, table, id, said) => {
+    const { client } = database;
+    const ids = name === 'redrive' ? await discard(5) : await enqueue(5);
+    await client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;
+      create trigger refuse before delete on ${table} for each row when (old.${id} = ${ids[2]})
+        execute function refuse()`);
+    onTestFinished(async () => {
+      await client.unsafe('drop function refuse cascade');
+    });
+    expect(await run(name, '-f', 'kind:greet', '--yes')).toEqual({
+      code: 0,
+      stdout: said,
+      stderr: `Job ${ids[2]} was left: not this one\n`,
+    });
   });
 
   test('redrive and run-now', async () => {

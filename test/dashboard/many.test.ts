@@ -1,6 +1,6 @@
 import { createQueue } from 'drizzle-queue';
 import { type ActionDone, createDashboard, type LookOptions } from 'drizzle-queue/dashboard';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables, fillJobs } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -29,6 +29,20 @@ beforeEach(async () => {
 
 const many = (query: Record<string, string>) => `/jobs/many?${new URLSearchParams(query)}`;
 const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+
+/** The database refuses to change some rows, as a trigger of the app may. */
+async function refuse(rows: string, code = 'P0001'): Promise<void> {
+  await database.client.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin
+      raise exception 'not this one' using errcode = '${code}'; end $$;
+    create trigger refuse ${rows} execute function refuse()`);
+  onTestFinished(async () => {
+    vi.restoreAllMocks();
+    await unrefuse();
+  });
+}
+
+const unrefuse = () => database.client.unsafe('drop function if exists refuse cascade');
 
 /** Presses the button of a page that asks, and as often as it says that there are more. */
 async function press(dashboard: Dashboard, html: string): Promise<string> {
@@ -205,7 +219,7 @@ describe('all that match a filter', () => {
   test('what an error has ended after a batch is told of, and goes on', async () => {
     await fillJobs(database.client, 1_500);
     await database.client.unsafe(`
-      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no' using errcode = '53200'; end $$;
       create trigger refuse before delete on queue_jobs for each row when (old.payload = '"last"') execute function refuse()`);
     const last = await addJob(database.client, { payload: 'last' });
     const dashboard = dashboardFor();
@@ -218,6 +232,56 @@ describe('all that match a filter', () => {
     expect(again.status).toBe(500);
     printed.mockRestore();
     await database.client.unsafe('drop trigger refuse on queue_jobs; drop function refuse()');
+  });
+
+  test.each([
+    ['cancel', 'delete on queue_jobs', 'old.id'],
+    ['redrive', 'delete on queue_results', 'old.job_id'],
+    ['run-now', 'update on queue_jobs', 'old.id'],
+  ] as const)(
+    '%s leaves a job that the database refuses to change, and that alone',
+    async (action, on, id) => {
+      const rows = [{}, { queue: 'x' }, {}, { queue: 'x' }, {}];
+      const dueInMs = action === 'redrive' ? 0 : 60_000;
+      const ids = await addJobs(
+        database.client,
+        rows.map((row) => ({ ...row, dueInMs, kind: 'send-receipt' })),
+      );
+      if (action === 'redrive') {
+        await endJob(database.db, { state: 'discarded', limit: 3 });
+        await endJob(database.db, { state: 'discarded', limit: 2, queue: 'x' });
+      }
+      await refuse(`before ${on} for each row when (${id} = ${ids[1]})`);
+      const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+      const dashboard = dashboardFor();
+      const html = await page(dashboard, many({ action, of: 'all', q: '' }));
+      expect(await press(dashboard, html)).toMatch(/&n=4&left=1$/);
+      expect(done).toMatchObject([{ outcome: expect.stringMatching(/^4 /) }]);
+      expect(printed.mock.calls).toEqual([
+        [
+          `drizzle-queue dashboard: the database refused to change 1 job, such as ${ids[1]}:`,
+          expect.objectContaining({ message: 'not this one' }),
+        ],
+      ]);
+    },
+  );
+
+  test('what was done in one queue before an error has ended it in the next is told of', async () => {
+    const [first] = await addJobs(database.client, [{ dueInMs: 60_000 }, { queue: 'x', dueInMs: 60_000 }]);
+    await refuse(`before update on queue_jobs for each row when (old.queue = 'x')`, '53200');
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'run-now', of: 'all', q: '' }));
+    const [form] = formsOf(html);
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(textOf(await answer.clone().text())).toContain('1 of 2 jobs done');
+    expect(done).toMatchObject([{ action: 'runNow', outcome: '1 due now' }]);
+    expect(await stateOf(Number(first))).toBe('due');
+    const [next] = formsOf(await answer.text());
+    expect((await post(dashboard, String(next?.action), next?.fields ?? {})).status).toBe(500);
+    await unrefuse();
+    const last = await post(dashboard, String(next?.action), next?.fields ?? {});
+    expect(last.headers.get('location')).toMatch(/done=due-now&n=2$/);
   });
 
   test('what has failed while they were counted is not put back: it is not in their number', async () => {
@@ -307,7 +371,7 @@ describe('all that match a filter', () => {
     expect(answer.headers.get('location')).toBe('/?done=cancelled-many&n=29&left=1');
     expect((await queue.list(database.db, { state: 'due', limit: 100 })).jobs).toHaveLength(11);
     expect(textOf(await page(dashboard, '/jobs?done=cancelled-many&n=1&left=1'))).toContain(
-      '1 job is cancelled, or told to stop. 1 skipped: the action does not apply, or another user was faster.',
+      '1 job is cancelled, or told to stop. 1 skipped: the action does not apply, another user was faster, or the database refused it.',
     );
   });
 
@@ -407,6 +471,18 @@ describe('a group of errors', () => {
     const late = await post(dashboard, String(next?.action), next?.fields ?? {});
     expect(late.headers.get('location')).toMatch(/n=1000$/);
     expect(await counts()).toEqual({ due: 200, discarded: 1_000 });
+  });
+
+  test('leaves a job that the database refuses to put back, and that alone', async () => {
+    await discard(5);
+    const [one] = await database.client`select job_id from queue_results order by job_id offset 2 limit 1`;
+    await refuse(`before delete on queue_results for each row when (old.job_id = ${one?.job_id})`);
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const dashboard = dashboardFor();
+    const form = await formOf(dashboard);
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(answer.headers.get('location')).toBe('/errors?done=redriven&n=4&left=1');
+    expect(await counts()).toEqual({ due: 4, discarded: 1 });
   });
 
   test('leaves the rest in their group where the page is closed, and two who press share them', async () => {

@@ -16,7 +16,7 @@ const EVERYTHING = { queues: undefined, own: [] } as const;
  * Does something with the jobs that the words of `--filter` find, by batches of their ids, oldest first. What
  * is enqueued after the beginning is not meant.
  *
- * @param act does it with some of them, and leaves alone what is no longer so
+ * @param act does it with some of them, leaves alone what is no longer so, and notes what is done
  * @param none the sums of nothing
  */
 export async function actOnFound<TSums extends Sums>(
@@ -30,7 +30,7 @@ export async function actOnFound<TSums extends Sums>(
     readonly name: string;
     readonly action: ManyJobs['action'];
     readonly none: TSums;
-    act(ids: readonly number[], search: ManyJobs['search']): Promise<TSums>;
+    act(ids: readonly number[], search: ManyJobs['search'], note: (done: TSums) => void): Promise<void>;
   },
 ): Promise<ExitCode> {
   const { project, flags } = context;
@@ -52,6 +52,10 @@ export async function actOnFound<TSums extends Sums>(
     run: async ({ signal, onProgress }) => {
       const { until } = await count();
       let [sums, after, left] = [none, 0, limit];
+      const note = (done: TSums) => {
+        sums = added(sums, done);
+        onProgress(sums);
+      };
       while (left > 0) {
         signal.throwIfAborted();
         const slice = { ...meant, after, until, limit: Math.min(BATCH, left) };
@@ -60,8 +64,7 @@ export async function actOnFound<TSums extends Sums>(
         );
         const last = ids.at(-1);
         if (last === undefined) break;
-        sums = added(sums, await act(ids, search));
-        onProgress(sums);
+        await act(ids, search, note);
         [after, left] = [last, left - ids.length];
       }
       return sums;

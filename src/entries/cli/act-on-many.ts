@@ -4,6 +4,7 @@ import type { ExitCode } from './exit-code.ts';
 import { misused } from './failure.ts';
 import { InterruptedError, untilInterrupted } from './interruption.ts';
 import { type FilterFlags, isFilter } from './job-filter.ts';
+import { sentenceOf } from './sentence-of.ts';
 import { complain } from './terminal/complain.ts';
 import { confirm } from './terminal/confirm.ts';
 import { ProgressLine } from './terminal/progress-line.ts';
@@ -96,6 +97,11 @@ async function go<TSums extends Readonly<Record<string, number>>>(
   if (output.json) await output.document({ ...sums });
   else await output.line(said(sums));
   return 0;
+}
+
+/** Says that the database refuses to change a job. */
+export function sayRefused(id: number, error: unknown): void {
+  complain(`Job ${id} was left: ${sentenceOf(error)}`);
 }
 
 /** Every job must be asked for by that name: a variable of a shell that was empty must not mean it. */

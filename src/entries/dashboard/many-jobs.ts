@@ -10,6 +10,8 @@ import {
 } from '../../internal.ts';
 import { cancelFound } from '../filter/cancel-found.ts';
 import { MAX_FILTER, pinned } from '../filter/filter.ts';
+import { leaveRefused, type Telling } from '../filter/leave-refused.ts';
+import { makeDue } from '../filter/make-due.ts';
 import type { DashboardAction } from './access.ts';
 import { within } from './looks.ts';
 import { askWith } from './searches.ts';
@@ -114,7 +116,7 @@ export async function doWithChosen(
 ): Promise<Stretch> {
   return await doStretch(before, {
     find: (after) => find(visit, { ...jobs, after, until, limit: BATCH }),
-    act: (ids) => doWith(visit, action, jobs, ids, asOf),
+    act: (ids, telling) => doWith(visit, action, jobs, { ids, asOf }, telling),
   });
 }
 
@@ -130,22 +132,33 @@ async function doWith(
   visit: Visit,
   action: ManyAction,
   { search }: ManyJobs,
-  ids: readonly number[],
-  asOf: Date,
-): Promise<number> {
+  { ids, asOf }: { readonly ids: readonly number[] } & Pick<Bounds, 'asOf'>,
+  { note, refused }: Telling<number>,
+): Promise<void> {
   const { db, queue } = visit.settings;
   switch (action) {
     case 'cancel': {
       const which = { ids, state: search.state };
-      const { cancelled, requested } = await cancelFound(queue, db, which, { reason: reasonOf(visit) });
-      return cancelled + requested;
+      await cancelFound(
+        queue,
+        db,
+        which,
+        { reason: reasonOf(visit) },
+        { note: ({ cancelled, requested }) => note(cancelled + requested), refused },
+      );
+      break;
     }
     case 'redrive': {
       const state = search.state === 'cancelled' ? 'cancelled' : 'discarded';
-      return (await queue.redrive(db, { ids, state, finishedBefore: asOf })).redriven;
+      const redrive = async (some: readonly number[]) => {
+        const { redriven } = await queue.redrive(db, { ids: some, state, finishedBefore: asOf });
+        note(redriven);
+      };
+      await leaveRefused(ids, redrive, refused);
+      break;
     }
     case 'run-now':
-      return (await queue.runNowMany(db, ids)).due;
+      await makeDue(queue, db, ids, { note, refused });
   }
 }
 

@@ -1,4 +1,5 @@
 import { type CauseOfErrors, countOfCause, databaseTime, findCause, findOfCause } from '../../internal.ts';
+import { leaveRefused } from '../filter/leave-refused.ts';
 import type { Deed } from './deed.ts';
 import { type Fields, numberOf, timeOf } from './form-fields.ts';
 import { within } from './looks.ts';
@@ -61,8 +62,12 @@ export async function redriveCause(visit: Visit, fields: Fields): Promise<Deed |
   const ofThese = { ...of, finishedAfter: timeOf(since), limit: BATCH };
   const stretch = await doStretch(before, {
     find: (last) => look((tx) => findOfCause(tx, queue.tables, { ...ofThese, after: last })),
-    act: async (ids) => {
-      return (await queue.redrive(db, { ids, queue: group.queue, finishedBefore })).redriven;
+    act: async (ids, { note, refused }) => {
+      const redrive = async (some: readonly number[]) => {
+        const { redriven } = await queue.redrive(db, { ids: some, queue: group.queue, finishedBefore });
+        note(redriven);
+      };
+      await leaveRefused(ids, redrive, refused);
     },
   });
   const deed = {

@@ -1,3 +1,6 @@
+import { describeThrown } from '../../internal.ts';
+import type { Telling } from '../filter/leave-refused.ts';
+
 /** How many jobs are changed at a time. */
 export const BATCH = 1_000;
 /** A request goes on for about so long; then its page says how far it is. */
@@ -24,8 +27,8 @@ export interface Stretch extends Progress {
 export interface Work {
   /** The ids of the first {@link BATCH} behind this one, in order; `undefined` when looking took too long. */
   find(after: number): Promise<readonly number[] | undefined>;
-  /** Returns for how many of them it was done. */
-  act(ids: readonly number[]): Promise<number>;
+  /** Tells for how many of them it was done. */
+  act(ids: readonly number[], telling: Telling<number>): Promise<void>;
 }
 
 /** Does it batch by batch, oldest ids first, from where an earlier request has ended. */
@@ -35,19 +38,40 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
   let { tried, done, after } = before;
   for (;;) {
     let ids: readonly number[] | undefined;
+    let doneOfThese = 0;
+    const note = (jobs: number) => {
+      doneOfThese += jobs;
+    };
+    const refused = new Map<number, unknown>();
     try {
       ids = await find(after);
       if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
-      if (ids.length > 0) done += await act(ids);
+      if (ids.length > 0) await act(ids, { note, refused: (id, error) => refused.set(id, error) });
     } catch (error) {
       // The jobs that are done are reported; the next request meets the error again, if it persists.
-      if (all.length === 0) throw error;
-      return { tried, done, after, ids: all, end: 'more' };
+      if (all.length === 0 && doneOfThese === 0) throw error;
+      if (doneOfThese > 0) all.push(...(ids ?? []));
+      return { tried: tried + doneOfThese, done: done + doneOfThese, after, ids: all, end: 'more' };
+    } finally {
+      complain(refused);
     }
     tried += ids.length;
+    done += doneOfThese;
     after = ids.at(-1) ?? after;
     all.push(...ids);
     if (ids.length < BATCH) return { tried, done, after, ids: all, end: 'all' };
     if (performance.now() > endMs) return { tried, done, after, ids: all, end: 'more' };
   }
+}
+
+/** In one line: it may refuse a thousand for the same reason. */
+function complain(refused: ReadonlyMap<number, unknown>): void {
+  const [first] = refused;
+  if (first === undefined) return;
+  const [id, error] = first;
+  const jobs = refused.size === 1 ? '1 job' : `${refused.size} jobs`;
+  console.error(
+    `drizzle-queue dashboard: the database refused to change ${jobs}, such as ${id}:`,
+    describeThrown(error),
+  );
 }

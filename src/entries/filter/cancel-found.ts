@@ -1,5 +1,6 @@
 import type { CancelManyOptions, CancelManyResult, Executor, LiveState, Queue } from '../../index.ts';
 import { isLiveState, type JobSearch } from '../../internal.ts';
+import { leaveRefused, type Telling } from './leave-refused.ts';
 
 /** A job that is `retrying` is one of these. In this order: it may become due in between. */
 const RETRYING: readonly LiveState[] = ['scheduled', 'due'];
@@ -9,16 +10,24 @@ export async function cancelFound(
   queue: Pick<Queue, 'cancelMany'>,
   db: Executor,
   { ids, state }: Pick<JobSearch, 'state'> & { readonly ids: readonly number[] },
-  options: CancelManyOptions,
-): Promise<CancelManyResult> {
+  options: Pick<CancelManyOptions, 'reason' | 'force'>,
+  { note, refused }: Telling<CancelManyResult>,
+): Promise<void> {
   const states = state === 'retrying' ? RETRYING : [isLiveState(state) ? state : undefined];
-  const sums = { cancelled: 0, requested: 0, locked: 0 };
   for (const each of states) {
-    const which = { ids, ...(each !== undefined && { state: each }) };
-    const { cancelled, requested, locked } = await queue.cancelMany(db, which, options);
-    sums.cancelled += cancelled;
-    sums.requested += requested;
-    sums.locked += locked;
+    const cancel = async (some: readonly number[]) => {
+      let told = { cancelled: 0, requested: 0, locked: 0 };
+      const onProgress = ({ cancelled, requested, locked }: CancelManyResult) => {
+        note({
+          cancelled: cancelled - told.cancelled,
+          requested: requested - told.requested,
+          locked: locked - told.locked,
+        });
+        told = { cancelled, requested, locked };
+      };
+      const which = { ids: some, ...(each !== undefined && { state: each }) };
+      onProgress(await queue.cancelMany(db, which, { ...options, onProgress }));
+    };
+    await leaveRefused(ids, cancel, refused);
   }
-  return sums;
 }

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { RedriveFilter } from '../../../index.ts';
+import { leaveRefused } from '../../filter/leave-refused.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
-import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
+import { actOnMany, checkNoFilter, type ManyFlags, sayRefused } from '../act-on-many.ts';
 import { idsOf } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
@@ -59,9 +60,11 @@ async function redrive(context: Context<ManyFlags>): Answer {
       name: 'redrive',
       action: 'redrive',
       none: { redriven: 0, duplicates: 0 },
-      act: async (ids, search) => {
+      act: async (ids, search, note) => {
         const state = search.state === 'cancelled' ? search.state : 'discarded';
-        return { ...(await queue.redrive(db, { ids: [...ids], state })) };
+        const redrive = async (some: readonly number[]) =>
+          note({ ...(await queue.redrive(db, { ids: some, state })) });
+        await leaveRefused(ids, redrive, sayRefused);
       },
     });
   }

@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
-import { findRunnable, isAboutAccess, isAboutTheServer } from '../../../internal.ts';
+import { makeDue } from '../../filter/make-due.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
-import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
+import { actOnMany, checkNoFilter, type ManyFlags, sayRefused } from '../act-on-many.ts';
 import { idsOf } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { addFilter, listFilter } from '../job-filter.ts';
 import type { Project } from '../project/open-project.ts';
-import { sentenceOf } from '../sentence-of.ts';
-import { complain } from '../terminal/complain.ts';
 import { stateOf } from './cancel.ts';
 
 const PAGE = 500;
@@ -56,7 +54,7 @@ async function runNow(context: Context<ManyFlags>): Answer {
       name: 'run-now',
       action: 'run-now',
       none: { due: 0, left: 0 },
-      act: (ids) => makeDue(project, ids),
+      act: (ids, _, note) => runFoundNow(project, ids, note),
     });
   }
   const filter = listFilter(queue, flags);
@@ -71,10 +69,11 @@ async function runNow(context: Context<ManyFlags>): Answer {
         const most = Math.min(PAGE, limit - sums.due - sums.left);
         const page = await queue.list(db, { ...filter, state: 'scheduled', cursor, limit: most });
         const ids = page.jobs.map(({ id }) => id);
-        const { due, left } = await makeDue(project, ids);
-        sums.due += due;
-        sums.left += left;
-        onProgress({ ...sums });
+        await runFoundNow(project, ids, ({ due, left }) => {
+          sums.due += due;
+          sums.left += left;
+          onProgress({ ...sums });
+        });
         cursor = page.nextCursor;
         if (cursor === undefined || sums.due + sums.left >= limit) return sums;
       }
@@ -82,41 +81,19 @@ async function runNow(context: Context<ManyFlags>): Answer {
   });
 }
 
-/**
- * Makes jobs due, queue by queue: what is done in one is not undone where the database refuses a job of the
- * next, and workers may claim it at once.
- */
-async function makeDue(
-  project: Pick<Project, 'db' | 'queue'>,
-  ids: readonly number[],
-): Promise<{ readonly due: number; readonly left: number }> {
-  const jobs = await findRunnable(project.db, project.queue.tables, ids);
-  let due = 0;
-  for (const name of new Set(jobs.map(({ queue }) => queue))) {
-    const ofQueue = jobs.filter(({ queue }) => queue === name).map(({ id }) => id);
-    due += await makeDueInQueue(project, ofQueue);
-  }
-  return { due, left: ids.length - due };
-}
-
-/**
- * Those of one queue are one statement. Where the database refuses one of them, that one is left, and each
- * half is tried by itself. Returns how many are due.
- */
-async function makeDueInQueue(
+/** Makes jobs due, and notes at the end how many of them were left. */
+async function runFoundNow(
   { db, queue }: Pick<Project, 'db' | 'queue'>,
   ids: readonly number[],
-): Promise<number> {
-  try {
-    return (await queue.runNowMany(db, ids)).due;
-  } catch (error) {
-    if (isAboutTheServer(error) || isAboutAccess(error)) throw error;
-    if (ids.length === 1) {
-      complain(`Job ${ids[0]} was left: ${sentenceOf(error)}`);
-      return 0;
-    }
-    const half = Math.ceil(ids.length / 2);
-    const first = await makeDueInQueue({ db, queue }, ids.slice(0, half));
-    return first + (await makeDueInQueue({ db, queue }, ids.slice(half)));
-  }
+  note: (done: { readonly due: number; readonly left: number }) => void,
+): Promise<void> {
+  let left = ids.length;
+  await makeDue(queue, db, ids, {
+    note: (due) => {
+      left -= due;
+      note({ due, left: 0 });
+    },
+    refused: sayRefused,
+  });
+  note({ due: 0, left });
 }

@@ -144,7 +144,10 @@ export function goingOnPage(visit: Visit, { path, progress, total, kept }: Going
           <progress max={Math.max(total, tried)} value={tried} aria-label="Progress" />
         )}
         {tried > done ? (
-          <p>{jobsText(tried - done)} skipped: the action does not apply, or another user was faster.</p>
+          <p>
+            {jobsText(tried - done)} skipped: the action does not apply, another user was faster, or the
+            database refused it.
+          </p>
         ) : null}
         <form method="post" action={visit.links.to(`/actions/${path}`)} class="actions" data-goes-on>
           <HiddenFields fields={next} />

@@ -42,7 +42,9 @@ export function Notice({ visit: { query } }: { readonly visit: Visit }) {
   if (!isNotice(code)) return null;
   const [count, left] = ['n', 'left'].map((name) => numberOf(query.get(name)));
   const others =
-    left === '0' ? '' : ` ${left} skipped: the action does not apply, or another user was faster.`;
+    left === '0'
+      ? ''
+      : ` ${left} skipped: the action does not apply, another user was faster, or the database refused it.`;
   const text = `${NOTICES[code].replace('#', String(count))}${others}`.replace(/\b1 jobs( are)?/, (_, are) =>
     are === undefined ? '1 job' : '1 job is',
   );
