@@ -6,8 +6,9 @@ import { findPauses, type PausedQueue } from '../queries/operate/find-pauses.ts'
 import { pauseQueue } from '../queries/operate/pause-queue.ts';
 import type { RedriveResult } from '../queries/operate/redrive-jobs.ts';
 import { resumeQueue } from '../queries/operate/resume-queue.ts';
+import { checkSameOwnColumns } from '../schema/check-own-columns.ts';
 import type { QueueTables } from '../schema/index.ts';
-import { checkSameOwnColumns, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
+import { type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
 import { checkExecutor, type Database, type Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';

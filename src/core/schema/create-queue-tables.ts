@@ -1,6 +1,6 @@
+import { checkOwnColumns, checkOwnKeys, type TakenKey } from './check-own-columns.ts';
 import type { ColumnBuilders, NoColumns } from './column-types.ts';
 import { checkDrizzleVersion } from './drizzle-version.ts';
-import { checkOwnColumns, checkOwnKeys, type TakenKey } from './own-columns.ts';
 import { defineJobsTable, type JobsTable } from './queue-jobs.ts';
 import { definePausesTable, type PausesTable } from './queue-pauses.ts';
 import { defineResultsTable, type ResultsTable } from './queue-results.ts';
