@@ -171,6 +171,21 @@ describe('some that are selected', () => {
     expect(row).toEqual({ cancel_reason: null });
   });
 
+  test('the longest filter also fits where it has a time that is counted from now', async () => {
+    await addJob(database.client, { kind: 'x'.repeat(190) });
+    const dashboard = dashboardFor();
+    const time = 'after:2h before:30s';
+    const q = `${time} payload.a:${'x'.repeat(1_990 - time.length - 11)}`;
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q }));
+    expect(textOf(html)).toContain('No matching jobs');
+    await database.client`
+      update queue_jobs set created_at = now() - interval '1 h',
+        payload = jsonb_build_object('a', repeat('x', ${1_990 - time.length - 11}))`;
+    expect(
+      await press(dashboard, await page(dashboardFor(), many({ action: 'cancel', of: 'all', q }))),
+    ).toMatch(/n=1$/);
+  });
+
   test('the longest filter fits into the form, whatever it is written in', async () => {
     const title = '請'.repeat(1_980);
     await addJob(database.client, { payload: { title } });

@@ -9,7 +9,7 @@ import {
   type ManySlice,
 } from '../../internal.ts';
 import { cancelFound } from '../filter/cancel-found.ts';
-import { MAX_FILTER, pinned } from '../filter/filter.ts';
+import { MAX_PINNED, pinned } from '../filter/filter.ts';
 import { leaveRefused, type Telling } from '../filter/leave-refused.ts';
 import { makeDue } from '../filter/make-due.ts';
 import type { DashboardAction } from './access.ts';
@@ -45,9 +45,9 @@ export function chosenOf(
   visit: Visit,
   { action, of, q, ids }: { action: string; of: string; q: string; ids: readonly string[] },
 ): Chosen | undefined {
-  if (!isManyAction(action) || (of !== 'selected' && of !== 'all') || q.length > MAX_FILTER) return undefined;
+  if (!isManyAction(action) || (of !== 'selected' && of !== 'all') || q.length > MAX_PINNED) return undefined;
   const { granted } = visit;
-  const filter = filterOfVisit(visit, q);
+  const filter = filterOfVisit(visit, q, MAX_PINNED);
   if (of === 'all') {
     if (filter.problems.length > 0) return undefined;
     const jobs = { action, search: filter.search, scope: granted.scope, ids: undefined };
