@@ -33,6 +33,17 @@ test.each(WORDS)('the word %s cannot be the key of an own column, which would ta
   );
 });
 
+test('a key of a payload may have letters of any script', () => {
+  const { search, problems } = read('payload.straße:42 payload.注文.番号:7');
+  expect(problems).toEqual([]);
+  expect(search.kind).toBeUndefined();
+  expect(search.payload).toEqual([
+    ['{"straße":42}', '{"straße":"42"}'],
+    ['{"注文":{"番号":7}}', '{"注文":{"番号":"7"}}'],
+  ]);
+  expect(read('größe:42').problems).toEqual([expect.stringContaining('Unknown filter “größe:”')]);
+});
+
 describe('a value of an own column', () => {
   test.each([
     ['tenantId:7', ['tenantId', '7']],

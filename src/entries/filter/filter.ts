@@ -34,7 +34,7 @@ export const MAX_FILTER = 2_000;
 /** The same with both of its times as {@link pinned} writes them. */
 export const MAX_PINNED = MAX_FILTER + 2 * '2026-11-20T10:00:00.000Z'.length;
 
-const WORD = /(?:([\w.$-]+):)?("(?:[^"\\]|\\.)*"|\S+)/g;
+const WORD = /(?:([\p{L}\p{M}\p{N}_.$-]+):)?("(?:[^"\\]|\\.)*"|\S+)/gu;
 
 /** The words of a filter; a value in quotes may contain spaces. */
 export function wordsOf(text: string): Word[] {
