@@ -78,7 +78,7 @@ describe.skipIf(chromiumPath === undefined)('the charts of an app whose first jo
             return marks;
           }),
         );
-      await expect.poll(seen).toEqual([2, 2, 2]);
+      await expect.poll(seen, { timeout: 100_000 }).toEqual([2, 2, 2]);
       expect(complaints).toEqual([]);
     } finally {
       await context.close();

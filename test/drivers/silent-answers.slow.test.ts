@@ -9,6 +9,7 @@ import { withinTime } from '../../src/core/drivers/within-time.ts';
 import { TcpProxy } from '../faults/tcp-proxy.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const database = useTestDatabase();
 
@@ -26,25 +27,21 @@ function onClient(url: string): { db: Database; end: () => Promise<void> } {
 test.each([
   ['node-postgres', onPool],
   ['postgres.js', onClient],
-])(
-  '%s: who shares an answer of a connection that is silent can ask anew',
-  async (_, open) => {
-    const proxy = await TcpProxy.start(Number(new URL(database.url).port));
-    const { db, end } = open(proxy.url(database.url));
-    onTestFinished(async () => {
-      await proxy.close();
-      await end();
-    });
-    const answer = withinTime(db, tables, 1_000, async ({ runner }) => {
-      proxy.forget('to the client', 'all');
-      await runner.execute(sql`select 1`);
-    });
-    await expect(answer).rejects.toThrow('The database has not answered for 31 s');
-    // On a pool of one connection as well, which has closed the silent one.
-    expect(await withinTime(db, tables, 1_000, async () => 'answered')).toBe('answered');
-  },
-  60_000,
-);
+])('%s: who shares an answer of a connection that is silent can ask anew', async (_, open) => {
+  const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+  const { db, end } = open(proxy.url(database.url));
+  onTestFinished(async () => {
+    await proxy.close();
+    await end();
+  });
+  const answer = withinTime(db, tables, 1_000, async ({ runner }) => {
+    proxy.forget('to the client', 'all');
+    await runner.execute(sql`select 1`);
+  });
+  await expect(answer).rejects.toThrow('The database has not answered for 31 s');
+  // On a pool of one connection as well, which has closed the silent one.
+  expect(await withinTime(db, tables, 1_000, async () => 'answered')).toBe('answered');
+});
 
 test('node-postgres: a connection that comes after an answer was given up goes back to its pool', async () => {
   const pool = new pg.Pool({ connectionString: database.url, max: 1 });
@@ -57,7 +54,7 @@ test('node-postgres: a connection that comes after an answer was given up goes b
   taken.release();
   expect(await look()).toBe(1);
   expect(pool.idleCount).toBe(1);
-}, 60_000);
+});
 
 test('node-postgres: what was given up in a transaction of the app sends nothing into the next one', async () => {
   const proxy = await TcpProxy.start(Number(new URL(database.url).port));
@@ -83,7 +80,8 @@ test('node-postgres: what was given up in a transaction of the app sends nothing
   await expect(rolledBack).rejects.toThrow('without an answer');
   await db.transaction(async (tx) => {
     await tx.transaction(async (savepoint) => {
-      await expect.poll(() => settled).toContain('has not answered');
+      await until(() => settled !== 'not yet');
+      expect(settled).toContain('has not answered');
       await savepoint.execute(sql`select 'the next'`);
     });
   });
@@ -96,7 +94,7 @@ test('node-postgres: what was given up in a transaction of the app sends nothing
     'release savepoint sp1',
     'commit',
   ]);
-}, 60_000);
+});
 
 test('postgres.js: what was given up before its connection came is not carried out when it comes', async () => {
   const client = postgres(database.url, { max: 1 });
@@ -111,4 +109,4 @@ test('postgres.js: what was given up before its connection came is not carried o
   expect(await look()).toBe(1);
   // Only that of the second.
   expect(sent.filter((query) => query.includes('statement_timeout'))).toHaveLength(1);
-}, 60_000);
+});

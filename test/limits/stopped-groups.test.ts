@@ -66,7 +66,7 @@ async function expectGroup(
     found = await look();
     return found;
   };
-  await expect.poll(lookAgain, { timeout: 10_000 }).toMatchObject(expected);
+  await expect.poll(lookAgain, { timeout: 100_000 }).toMatchObject(expected);
   return found;
 }
 

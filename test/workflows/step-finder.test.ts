@@ -12,6 +12,7 @@ import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 2 });
 
@@ -43,7 +44,7 @@ test('reads the steps of all that ask while it reads by one statement, each in i
     },
   });
   const found = [1, 2].map((id) => finder.asking(id)());
-  await expect.poll(() => statements).toBe(1);
+  await until(() => statements === 1);
   found.push(...[3, 4, 2, 1].map((id) => finder.asking(id)()));
   opened.open();
   const outputs = (await Promise.all(found)).map((steps) => steps.map(({ output }) => output));
