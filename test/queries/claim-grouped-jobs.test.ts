@@ -70,6 +70,21 @@ async function retry(jobs: readonly ClaimedJob[], delayMs: number | null, serial
   expect(back.size).toBe(jobs.length);
 }
 
+const HOUR_MS = 3_600_000;
+
+/** Two hours pass for what is written: a job that was to be retried is due, and a rate of an hour is free again. */
+async function hoursPass(): Promise<void> {
+  await database.client.begin(async (tx) => {
+    await tx`update queue_jobs set run_at = run_at - interval '2 hours'`;
+    await tx`update queue_holds set until = until - interval '2 hours'`;
+    await tx`update queue_notes set due_at = due_at - interval '2 hours'`;
+    await tx`
+      update queue_groups set ready_at = ready_at - interval '2 hours', rate_used = coalesce((
+        select jsonb_object_agg(e.key::int8 - ${2 * HOUR_MS}::int8, e.value) from jsonb_each(rate_used) as e
+      ), '{}')`;
+  });
+}
+
 const of = (group: string, count: number, rest = {}) =>
   Array.from({ length: count }, () => ({ group, ...rest }));
 
@@ -177,10 +192,10 @@ describe('concurrency of a group', () => {
   test('a job that is retried later gives its slot back, and takes one again', async () => {
     await addGrouped(database.client, of('a', 3));
     const { jobs } = await claim({ limits });
-    await retry(jobs, 400);
+    await retry(jobs, HOUR_MS);
     const next = await claim({ limits });
     expect(next.jobs).toHaveLength(1);
-    await new Promise((resolve) => setTimeout(resolve, 450));
+    await hoursPass();
     expect((await claim({ limits })).jobs).toHaveLength(1);
     expect((await claim({ limits })).jobs).toEqual([]);
   });
@@ -247,16 +262,16 @@ describe('one after the other', () => {
   test.each<Serial>(['end', 'success'])('%s: one that is retried keeps its place', async (serial) => {
     const ids = await addGrouped(database.client, of('a', 3));
     const { jobs } = await claim({ limits, limit: 1 }, serial);
-    await retry(jobs, 400, serial);
+    await retry(jobs, HOUR_MS, serial);
     expect((await claim({ limits }, serial)).jobs).toEqual([]);
-    await new Promise((resolve) => setTimeout(resolve, 450));
+    await hoursPass();
     expect(idsOf((await claim({ limits }, serial)).jobs)).toEqual(ids);
   });
 
   test('attempt: one that is retried goes behind the others', async () => {
     const ids = await addGrouped(database.client, of('a', 3));
     const { jobs } = await claim({ limits, limit: 1 }, 'attempt');
-    await retry(jobs, 10_000, 'attempt');
+    await retry(jobs, HOUR_MS, 'attempt');
     expect(idsOf((await claim({ limits }, 'attempt')).jobs)).toEqual(ids.slice(1));
   });
 
@@ -291,14 +306,14 @@ describe('one after the other', () => {
 });
 
 describe('rates', () => {
-  const rate = { limit: 3, perMs: 400 };
+  const rate = { limit: 3, perMs: HOUR_MS };
 
   test('a group starts no more than its rate in any window, and goes on when it has passed', async () => {
     await addGrouped(database.client, of('a', 10));
     expect((await claim({ limits: { rate } })).jobs).toHaveLength(3);
     expect((await claim({ limits: { rate } })).jobs).toEqual([]);
     expect((await groupRows(database.client)).a?.ready).toBe('later');
-    await new Promise((resolve) => setTimeout(resolve, 440));
+    await hoursPass();
     expect((await claim({ limits: { rate } })).jobs).toHaveLength(3);
   });
 
@@ -319,7 +334,7 @@ describe('rates', () => {
 
   test('what claims before have started counts, a job at a time', async () => {
     await addGrouped(database.client, of('a', 10));
-    const limits = { rate: { limit: 3, perMs: 10_000 } };
+    const limits = { rate: { limit: 3, perMs: HOUR_MS } };
     const counts: number[] = [];
     for (let claims = 0; claims < 4; claims++) counts.push((await claim({ limits, limit: 1 })).jobs.length);
     expect(counts).toEqual([1, 1, 1, 0]);

@@ -35,7 +35,8 @@ async function claimOfBefore(workerId: number, tables: GroupTables, serial?: Ser
   const { sql, params } = dialect.sqlToQuery(
     claimGroupedJobsQuery(tables, groupClaimOf(workerId, { limits: { run: serial && 4 } })),
   );
-  const [before] = await database.client<{ now: string }[]>`select clock_timestamp()::text as now`;
+  const [before] = await database.client<{ now: string }[]>`
+    select (max(due_at) - interval '0.1 s')::text as now from queue_notes`;
   await database.client`
     select pg_sleep(date_part('epoch', max(due_at) - clock_timestamp())) from queue_notes`;
   await admitGroups(database.db, tables, 'q');

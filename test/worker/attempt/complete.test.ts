@@ -230,7 +230,8 @@ describe('complete(tx)', () => {
   });
 
   test('an open transaction that has completed its job holds up no other settling', async () => {
-    const slow = defineJob('slow', { timeoutMs: 200 });
+    // It must have completed its job before.
+    const slow = defineJob('slow', { timeoutMs: 2_000 });
     const quick = defineJob('quick');
     let release = () => {};
     const released = new Promise<void>((resolve) => {

@@ -84,7 +84,7 @@ test('one that somebody has asked to end is announced as cancelled when it is gi
   await worker.stop();
 });
 
-test('a drain counts as interrupted what its deadline has interrupted, not what it gave back', async () => {
+test('a drain counts as interrupted what its end has interrupted, not what it gave back', async () => {
   await queue.enqueueMany(
     database.db,
     quick,
@@ -95,12 +95,25 @@ test('a drain counts as interrupted what its deadline has interrupted, not what 
     slow,
     Array.from({ length: 20 }, () => ({})),
   );
-  const drained = await drain(database.db, {
+  const over = new AbortController();
+  const draining = drain(database.db, {
     queue,
     queues: { default: { concurrency: 1 } },
     handlers: [handle(quick, () => {}), handle(slow, () => new Promise(() => {}))],
-    deadlineMs: 1_500,
+    deadlineMs: 3_600_000,
+    signal: over.signal,
   });
+  // The fence counts claims from the time when the job was created.
+  await until(
+    async () =>
+      (
+        await database.client`
+          select from queue_jobs
+          where worker_id is null and fence > floor(extract(epoch from created_at) * 1000)`
+      ).length > 0,
+  );
+  over.abort();
+  const drained = await draining;
   expect(drained).toMatchObject({ completed: 50, interrupted: 1, empty: false });
   const rows = await database.db.select().from(queueJobs);
   expect(rows).toHaveLength(20);
