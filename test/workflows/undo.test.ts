@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
 import {
@@ -19,6 +20,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
+import { runningMsUntil } from '../support/running-time.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { noteUnhandled } from '../support/unhandled.ts';
 import { until } from '../support/until.ts';
@@ -38,6 +40,9 @@ beforeEach(async () => {
   await clearTables(database.client);
   await clearWorkflowTables(database);
 });
+
+/** A deadline that comes while an attempt runs, and not before it has recorded a step, also on a busy machine. */
+const SOON_MS = 3_000;
 
 type Run = Parameters<typeof handle<typeof work>>[1];
 type Step = Parameters<Run>[0]['step'];
@@ -171,7 +176,7 @@ describe('a job that is told to end just before it waits', () => {
 
   test.each([
     ['cancelled', work],
-    ['discarded', defineJob('work', { queue: 'q', payload: unvalidated<number>(), deadlineMs: 500 })],
+    ['discarded', defineJob('work', { queue: 'q', payload: unvalidated<number>(), deadlineMs: SOON_MS })],
   ])('is undone before it is %s', async (state, job) => {
     const undone: string[] = [];
     let isAsking = false;
@@ -209,15 +214,16 @@ describe('a job that is told to end just before it waits', () => {
 
   test('tells all of many waits within some seconds', async () => {
     const ends: number[] = [];
-    let toldMs = 0;
+    const told = gate();
     await start(async ({ step, signal }) => {
       const names = Array.from({ length: 8 }, (_, at) => `nap ${at}`);
       const run = step.run('two', async () => {
         await until(() => signal.aborted);
-        toldMs = performance.now();
+        told.open();
       });
-      await Promise.allSettled([...names.map((name) => step.sleep(name, 86_400_000)), run]);
-      ends.push(performance.now() - toldMs);
+      const all = Promise.allSettled([...names.map((name) => step.sleep(name, 86_400_000)), run]);
+      await told.opened;
+      ends.push(await runningMsUntil(all));
     });
     const { id } = await queue.enqueue(database.db, work, 1);
     await until(async () => (await stepsOf(id)).length === 8);
@@ -258,11 +264,11 @@ describe('a job that is told to end just before it waits', () => {
       run: async (_: unknown, next: () => Promise<unknown>) => {
         const beganMs = performance.now();
         await next();
-        await until(() => performance.now() > beganMs + 500);
+        await until(() => performance.now() > beganMs + SOON_MS);
       },
     };
     const surrounding = createQueue({ tables, workflows: workflowsIn(workflowTables), around });
-    const dated = defineJob('dated', { queue: 'q', deadlineMs: 500 });
+    const dated = defineJob('dated', { queue: 'q', deadlineMs: SOON_MS });
     const undone: string[] = [];
     const handlers = [
       handlersFor<typeof database.db, typeof surrounding>().handle(dated, async ({ step }) => {
@@ -691,7 +697,7 @@ describe('an undo that fails where the job is not run again', () => {
   const late = defineJob('work', {
     queue: 'q',
     payload: unvalidated<number>(),
-    deadlineMs: 500,
+    deadlineMs: SOON_MS,
   });
   const told = (worker: Worker) => {
     const errors: unknown[] = [];
@@ -764,7 +770,7 @@ test('an undo that is tried again waits for code beside that comes to a recorded
           throw new Error('the line is busy');
         };
         await step.run(name, { undo }, () => 1);
-        await database.client`select pg_sleep(0.1)`;
+        await delay(100);
       }
       release();
     };
@@ -801,7 +807,7 @@ describe('an error beside a wait', () => {
           })(),
         ]);
       } catch (error) {
-        await database.client`select pg_sleep(0.1)`;
+        for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
         await step.undoAll(error);
         throw error;
       }
@@ -836,15 +842,30 @@ describe('an error beside a wait', () => {
   });
 
   test('that the handler catches lets its job wait, within the timeoutMs of the attempt', async () => {
-    const brief = defineJob('work', { queue: 'q', payload: unvalidated<number>(), timeoutMs: 600 });
+    const brief = defineJob('work', { queue: 'q', payload: unvalidated<number>(), timeoutMs: 900 });
     await start(async ({ step }) => {
       const two = step.run('two', { attempts: 1 }, () => Promise.reject(new Error('not needed')));
       await Promise.all([step.waitForSignal(approval), two.catch(() => undefined)]);
     }, brief);
-    const { id } = await queue.enqueue(database.db, brief, 1);
-    await until(async () => (await stepsOf(id)).includes('two'));
-    await until(async () => (await stateOf(id)) !== 'running');
-    expect(await queue.find(database.db, id)).toMatchObject({ state: 'waiting', errors: [] });
+    const round = async () => {
+      const { id } = await queue.enqueue(database.db, brief, 1);
+      await until(async () => ((await queue.find(database.db, id))?.attempt ?? 0) > 0);
+      await until(async () => (await stateOf(id)) !== 'running');
+      return await queue.find(database.db, id);
+    };
+    let found: Awaited<ReturnType<typeof round>>;
+    let takenMs = 0;
+    do {
+      const beganMs = performance.now();
+      const runningMs = await runningMsUntil(
+        round().then((record) => {
+          found = record;
+        }),
+      );
+      takenMs = performance.now() - beganMs - runningMs;
+      // A busy machine may take the attempt's time: once more.
+    } while (found?.state !== 'waiting' && takenMs > 200);
+    expect(found).toMatchObject({ state: 'waiting', errors: [] });
   });
 
   test('is an error event where the handler throws it once the job is parked', async () => {
