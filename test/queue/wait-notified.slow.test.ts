@@ -1,5 +1,5 @@
 import { createQueue, defineJob, drain, handle } from 'drizzle-queue';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { intercepted } from './support/executors.ts';
@@ -10,6 +10,7 @@ const job = defineJob('j');
 
 test('behind a pooler that lets nobody listen, waits poll, and say so once', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  onTestFinished(() => warned.mockRestore());
   const heard: string[] = [];
   // As PgBouncer in transaction mode: LISTEN succeeds, on a connection that is somebody else's the next moment.
   const $client = Object.assign(() => undefined, {

@@ -16,6 +16,7 @@ import { REQUESTED } from '../../../src/core/sql/wake-channel.ts';
 import { MOST_BYTES } from '../../../src/features/schedules/catch-up.ts';
 import { emptyTables } from '../../support/empty-tables.ts';
 import { gate } from '../../support/gate.ts';
+import { runningMsUntil } from '../../support/running-time.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import {
@@ -51,10 +52,8 @@ test('a declared schedule fires each tick once, however many workers there are',
 
 test('a tick starts its job soon, and not by the next look of the minute', async () => {
   const { worker } = await ticking([secondly('a')]);
-  const [{ job }] = await nextEvent(worker, 'began');
-  const [row] = await database.client<{ late: number }[]>`
-    select date_part('epoch', now() - ${String(job.metadata.tick)}::timestamptz) as late`;
-  expect(row?.late).toBeLessThan(2);
+  // The first tick comes within a second.
+  expect(await runningMsUntil(nextEvent(worker, 'began'))).toBeLessThan(3_000);
 });
 
 describe.each([true, false])('one that is set while workers run; they listen: %s', (listen) => {
@@ -62,9 +61,7 @@ describe.each([true, false])('one that is set while workers run; they listen: %s
     const { worker, fired } = await ticking([], { listen });
     const first = nextEvent(worker, 'fired');
     await queue.schedules.set(database.db, secondly('a'));
-    const startMs = performance.now();
-    await first;
-    expect(performance.now() - startMs).toBeLessThan(listen ? 3_000 : 8_000);
+    expect(await runningMsUntil(first)).toBeLessThan(listen ? 3_000 : 8_000);
     await queue.schedules.pause(database.db, 'a');
     const paused = (await rowOf('a'))?.revision;
     await queue.schedules.set(database.db, secondly('b'));
@@ -309,24 +306,36 @@ test('one that has failed is tried again soon, although its time comes while a l
     begin raise exception 'refused'; end $$`;
   await client`create trigger refuse before insert on queue_jobs for each row execute function refuse()`;
   const { worker, errors } = await ticking();
+  const [connection = database] = await database.connect();
   const fired = nextEvent(worker, 'fired');
-  await queue.schedules.set(database.db, secondly('a'));
-  await until(() => errors.length > 0);
-  // It is tried again after 750 to 1,250 ms.
-  const failedMs = performance.now();
-  await client`drop trigger refuse on queue_jobs`;
-  const [connection] = await database.connect();
-  await connection?.client.begin(async (tx) => {
-    await tx`lock table queue_schedules in access exclusive mode`;
-    // The worker looks, and the look waits for the lock.
-    await client`select pg_notify(${queue.schedules.channel ?? ''}, ${REQUESTED})`;
-    await until(async () => {
-      const [row] = await client`select 1 from pg_locks as l join pg_database as d on d.oid = l.database
-        where d.datname = current_database() and not l.granted`;
-      return row !== undefined && performance.now() - failedMs > 1_300;
-    });
+  let failedMs = Number.NaN;
+  worker.on('error', () => {
+    failedMs = performance.now();
   });
-  await fired;
+  await queue.schedules.set(database.db, secondly('a'));
+  for (let isMet = false; !isMet; ) {
+    const times = errors.length + 1;
+    await until(() => errors.length >= times, { intervalMs: 5 });
+    // Up to a quarter sooner or later than this it is tried again.
+    const againMs = 500 * 2 ** times;
+    await connection.client.begin(async (tx) => {
+      await tx`lock table queue_schedules in access exclusive mode`;
+      // The worker looks, and the look waits for the lock.
+      await client`select pg_notify(${queue.schedules.channel ?? ''}, ${REQUESTED})`;
+      await until(async () => {
+        const [row] = await client`select 1 from pg_locks as l join pg_database as d on d.oid = l.database
+          where d.datname = current_database() and not l.granted`;
+        return row !== undefined;
+      });
+      // A busy machine may be too late for that: with its next failure, then.
+      isMet = errors.length === times && performance.now() - failedMs < 0.75 * againMs;
+      if (!isMet) return;
+      await client`drop trigger refuse on queue_jobs`;
+      await until(() => performance.now() - failedMs > 1.25 * againMs);
+    });
+  }
+  // The next look by time comes after 45 seconds or more.
+  expect(await runningMsUntil(fired)).toBeLessThan(20_000);
 }, 240_000);
 
 test('one that was set is fired by workers of its kind alone', async () => {
