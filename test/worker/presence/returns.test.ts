@@ -7,6 +7,7 @@ import { claimJobs } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { registerWorker } from '../../../src/core/queries/presence/register-worker.ts';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { claimOf, clearTables, tables } from '../../queries/support/jobs.ts';
+import { runningMsUntil } from '../../support/running-time.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -149,10 +150,8 @@ test('what it has claimed while it was gone, and a peer has taken over before th
   const lost = nextEvent(worker, 'lost');
   const { id } = await queue.enqueue(peer.db, work, 1);
   await until(() => isBack);
-  const startMs = performance.now();
-  await lost;
   // By and by every attempt is looked after; this is at once.
-  expect(performance.now() - startMs).toBeLessThan(1_000);
+  expect(await runningMsUntil(lost)).toBeLessThan(1_000);
   expect([began, ran]).toEqual([0, 0]);
   const [row] =
     await peer.client`select worker_id::int, (fence - floor(extract(epoch from created_at) * 1000))::int as claims, attempt from queue_jobs where id = ${id}`;
