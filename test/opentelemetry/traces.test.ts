@@ -302,7 +302,6 @@ describe('an attempt', () => {
     // Long enough to begin on a busy machine.
     const times = name === 'late' ? { deadlineMs: 2_000, timeoutMs: 3_000 } : { timeoutMs: 800 };
     const hanging = defineJob(name, { ...times, maxAttempts: 1 });
-    const { id } = await queue.enqueue(database.db, hanging);
     const began: AbortSignal[] = [];
     const worker = createWorker(database.db, {
       queue,
@@ -316,6 +315,7 @@ describe('an attempt', () => {
       shutdownTimeoutMs: 0,
     });
     await worker.start();
+    const { id } = await queue.enqueue(database.db, hanging);
     await until(() => began.length > 0);
     if (name === 'told') await queue.cancel(database.db, id, { reason: 'enough' });
     const process = await ended(`process ${name}`);

@@ -165,8 +165,9 @@ test('a kind with a limit that has no jobs leaves the claims of the others as la
     receipt,
     Array.from({ length: 300 }, () => ({})),
   );
+  const startMs = performance.now();
   const { claims } = await started(queue, [handle(newsletter, () => {}), handle(receipt, () => delay(30))]);
   await until(async () => (await left('receipt')) === 0);
-  // About eight jobs at a time: refilled when half of what is held has begun.
-  expect(claims()).toBeLessThan(70);
+  // About eight jobs at a time: refilled when half of what is held has begun. Beside that it looks once a second.
+  expect(claims()).toBeLessThan(70 + (performance.now() - startMs) / 1_000);
 });

@@ -88,12 +88,12 @@ describe('jobs gather', () => {
   });
 
   test('across claims, until the first has waited for maxWaitMs', async () => {
+    const MAX_WAIT_MS = 3_000;
     const sizes: number[] = [];
     const began: number[] = [];
     const worker = startWorker({
       handlers: [
-        // Four claims and a question fit in, on a busy machine too.
-        handleBatch(index, { maxSize: 1_000, maxWaitMs: 3_000 }, (jobs) => {
+        handleBatch(index, { maxSize: 1_000, maxWaitMs: MAX_WAIT_MS }, (jobs) => {
           sizes.push(jobs.length);
         }),
       ],
@@ -101,14 +101,26 @@ describe('jobs gather', () => {
     let claims = 0;
     worker.on('claimed', () => claims++).on('began', ({ job }) => began.push(job.id));
     await worker.start();
-    const startMs = performance.now();
-    for (let n = 0; n < 4; n++) {
-      await queue.enqueue(database.db, index, { n });
-      await until(() => claims > n, { intervalMs: 1 });
+    /** Answers how many are held, and have not begun. */
+    const claimFour = async (): Promise<number> => {
+      claims = 0;
+      for (let n = 0; n < 4; n++) {
+        await queue.enqueue(database.db, index, { n });
+        await until(() => claims > n, { intervalMs: 1 });
+      }
+      const [{ held = 0 } = {}] = await database.client<{ held: number }[]>`
+        select count(*)::int as held from queue_jobs where worker_id is not null`;
+      return held;
+    };
+    let startMs = performance.now();
+    let held = await claimFour();
+    while (performance.now() - startMs >= MAX_WAIT_MS) {
+      // Four claims and a question did not fit in, on a busy machine: once more.
+      await until(async () => (await database.client`select from queue_jobs`).length === 0);
+      for (const list of [sizes, began]) list.length = 0;
+      startMs = performance.now();
+      held = await claimFour();
     }
-    // They are held, and have not begun.
-    const [{ held = 0 } = {}] = await database.client<{ held: number }[]>`
-      select count(*)::int as held from queue_jobs where worker_id is not null`;
     expect({ held, began }).toEqual({ held: 4, began: [] });
     await until(() => sizes.length > 0);
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(2_995);
