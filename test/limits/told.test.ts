@@ -16,10 +16,10 @@ const job = defineJob('job', { payload: unvalidated<number>(), queue: 'fair' });
 beforeAll(() => addControlTables(database));
 beforeEach(() => clearGroups(database.client));
 
-/** Workers that listen, each by connections of its own; how many claims they have sent, what they have done, and how often they were idle. */
 /** How often two workers look of their own accord: each once a second. */
 const looksSince = (startMs: number): number => (performance.now() - startMs) / 500;
 
+/** Workers that listen, each by connections of its own; how many claims they have sent, what they have done, and how often they were idle. */
 async function listening(
   count: number,
   options: { readonly pollIntervalMs?: number } = {},
