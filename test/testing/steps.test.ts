@@ -370,6 +370,33 @@ describe('toHaveRecordedSteps', () => {
     });
   });
 
+  test('counts what has ended before time passes', async () => {
+    await inTransaction(database.db, async (tx) => {
+      const part = defineJob('part', {
+        payload: unvalidated<string>(),
+        output: unvalidated<unknown>(),
+        deadlineMs: 7_200_000,
+      });
+      const ran: string[] = [];
+      const parts = handle(part, ({ payload, db }) => {
+        ran.push(payload);
+        return payload === 'begins' ? queue.enqueue(db, part, 'in 1 h', { delayMs: 3_600_000 }) : payload;
+      });
+      const waits = handle(fulfil, async ({ step }) => {
+        const child = await step.enqueue('child', part, 'child');
+        return (await step.first('which', { child, late: { delayMs: 3_600_000 } })).key;
+      });
+      const { id } = await queue.enqueue(tx, fulfil, payload);
+      await queue.workflows.enqueueFlow(tx, (flow) => {
+        const first = flow.add(part, 'begins');
+        flow.add(part, 'after it', { after: [first] });
+      });
+      await drainIn(tx, { queue, handlers: [waits, parts], until: { hours: 3 } });
+      expect(await queue.find(tx, id)).toMatchObject({ state: 'completed', output: 'child' });
+      expect(ran).toEqual(['begins', 'child', 'after it', 'in 1 h']);
+    });
+  });
+
   test('is for a queue with workflows, under the names of its tables', async () => {
     const { toHaveRecordedSteps } = matchersOf(createQueue());
     const context = { equals: () => true };

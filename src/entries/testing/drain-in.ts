@@ -158,8 +158,9 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     const clockMs = nowMs + passedMs;
     const jobMs = next === undefined ? Number.POSITIVE_INFINITY : clockMs + next.dueInMs;
     const nextMs = Math.min(tickMs, jobMs);
+    // Time passes only once nothing is left to do: a wait must not end late for what has ended before.
+    if (nextMs > clockMs && (await workflows?.moveOnIn(tx))) continue;
     if (nextMs === Number.POSITIVE_INFINITY) {
-      if (await workflows?.moveOnIn(tx)) continue;
       if (untilMs > clockMs) await pass(untilMs - clockMs);
       break;
     }
