@@ -655,14 +655,14 @@ describe('many children', () => {
 
 describe('under faults', () => {
   test('a count whose answer is lost has made the parent due all the same', async () => {
+    const worker = await start(async ({ step }) => {
+      return await step.waitForJob(await step.enqueue('one', child, 4));
+    });
     let lost = 0;
     atFaultPoints(async (at) => {
       if (at !== 'fold: folded' || lost > 0) return;
       lost++;
       throw new Error('lost here');
-    });
-    const worker = await start(async ({ step }) => {
-      return await step.waitForJob(await step.enqueue('one', child, 4));
     });
     const errors: string[] = [];
     worker.on('error', ({ during }) => errors.push(during));

@@ -292,6 +292,27 @@ describe('the first of several', () => {
     }
   });
 
+  test('is a child that was cancelled before the time was over, while no worker ran', async () => {
+    const { client, db } = database;
+    const run: Run = async ({ step }) => {
+      const one = await step.enqueue('one', child, 1);
+      return await step.first('decision', { one, late: { delayMs: FAR_MS } });
+    };
+    const id = await enqueue();
+    const drained = () =>
+      drain(db, { queue, handlers: [handle(parent, run)], deadlineMs: 60_000, log: false });
+    expect(await drained()).toMatchObject({ snoozed: 1 });
+    const [one] = (await queue.list(db, { queue: 'children' })).jobs;
+    await queue.cancel(db, Number(one?.id), 'not needed');
+    await client`update queue_steps set until = now() where until is not null`;
+    await client`update queue_jobs set run_at = now()`;
+    await drained();
+    expect(await recordOf(id)).toMatchObject({
+      state: 'discarded',
+      errors: [{ name: 'ChildFailedError', message: expect.stringContaining('not needed') }],
+    });
+  });
+
   test('whose answers are lost is asked for again, and stays one', async () => {
     let lost = 0;
     atFaultPoints(async (point) => {

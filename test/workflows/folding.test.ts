@@ -34,15 +34,19 @@ beforeEach(async () => {
   await client`insert into queue_tallies (batch_id, ended) values (1, 1)`;
 });
 
-/** Starts the folds of a worker whose statements go through this. */
-function folds(db: Runner, events = new WorkerEmitter()): Folding {
-  const folding = new Folding({ db, tables: all, channel: undefined, events, wake: () => {} });
+/** Starts the folds of a worker whose statements go through this, but for its first look, which finds nothing. */
+async function folds(db: Runner, events = new WorkerEmitter()): Promise<Folding> {
+  let isFirst = true;
+  const execute: Runner['execute'] = (query) => (isFirst ? Promise.resolve([]) : db.execute(query));
+  const folding = new Folding({ db: { execute }, tables: all, channel: undefined, events, wake: () => {} });
   const over = new AbortController();
   const running = folding.run(over.signal);
   onTestFinished(async () => {
     over.abort();
     await running;
   });
+  await folding.hasLooked;
+  isFirst = false;
   return folding;
 }
 
@@ -51,7 +55,7 @@ describe('a look for what to go on with, as at the end of a drain', () => {
     const folded = gate();
     const looked = gate();
     let looks = 0;
-    const folding = folds({
+    const folding = await folds({
       execute: async (query) => {
         const isOfBatches = dialect.sqlToQuery(query.getSQL()).sql.includes('unnest(');
         if (!isOfBatches) {
@@ -102,7 +106,7 @@ describe('a look for what to go on with, as at the end of a drain', () => {
       const events = new WorkerEmitter();
       const refusals: string[] = [];
       events.on('error', ({ error }) => refusals.push(String(error)));
-      expect(await folds(db, events).moveOn()).toBe(true);
+      expect(await (await folds(db, events)).moveOn()).toBe(true);
       const due = await client`select id::int from queue_jobs where run_at <= now() order by id`;
       expect(due.map((row) => row.id)).toEqual([8, 9, 10].filter((other) => other !== id));
       expect([...(await client`select from queue_tallies`)]).toEqual([]);
@@ -119,7 +123,7 @@ describe('a look for what to go on with, as at the end of a drain', () => {
         await over.opened;
       });
       await locked.opened;
-      const moved = await folds(db).moveOn();
+      const moved = await (await folds(db)).moveOn();
       const due = await client`select id::int from queue_jobs where run_at <= now() order by id`;
       over.open();
       await locking;
@@ -147,7 +151,7 @@ describe('where a job was made due before another one was found locked', () => {
   });
 
   test.each([
-    ['the end of a drain', () => folds(database.db).moveOn()],
+    ['the end of a drain', async () => (await folds(database.db)).moveOn()],
     ['runNext', () => database.db.transaction(async (tx) => await foldAllIn(tx, all, undefined))],
   ])('%s says that there is something due', async (_, look) => {
     const { client } = database;
@@ -172,7 +176,7 @@ test('a job whose row refuses the change is tried less and less often, and made 
     expect(String(error)).toContain("Job 9 of 'q' cannot be made due");
     saidAtMs.push(performance.now());
   });
-  folds(db, events).note(1);
+  (await folds(db, events)).note(1);
   await until(() => saidAtMs.length === 3);
   const [first = 0, second = 0, third = 0] = saidAtMs;
   expect(second - first).toBeGreaterThanOrEqual(990);
@@ -286,7 +290,7 @@ describe('beside a batch that cannot be folded', () => {
       await tx.unsafe(`select from ${table} where id = ${id} for update`);
       const tried: number[] = [];
       const folded: string[] = [];
-      const folding = folds({
+      const folding = await folds({
         execute: (query) => {
           const { sql, params } = dialect.sqlToQuery(query.getSQL());
           if (sql.includes('delete from')) {
@@ -327,7 +331,7 @@ describe('beside a batch that cannot be folded', () => {
     const lock = (table: string) => `select from ${table} where id = ${idIn(table)} for update`;
     let tried: number[] = [];
     const isTriedSeldom = () => tried.length > 5 && Number(tried.at(-1)) - Number(tried.at(-2)) > 400;
-    const folding = folds({
+    const folding = await folds({
       execute: async (query) => {
         const { sql, params } = dialect.sqlToQuery(query.getSQL());
         if (sql.includes('delete from') && String(params).includes('{1}')) tried.push(performance.now());
@@ -365,7 +369,7 @@ describe('beside a batch that cannot be folded', () => {
     let foldsSent = 0;
     await client.begin(async (tx) => {
       await tx`select from queue_jobs where id = 9 for update`;
-      const folding = folds({
+      const folding = await folds({
         execute: (query) => {
           if (dialect.sqlToQuery(query.getSQL()).sql.includes('delete from')) foldsSent++;
           return db.execute(query);
@@ -382,7 +386,7 @@ describe('beside a batch that cannot be folded', () => {
     const { client, db } = database;
     const asks = gate();
     const goesOn = gate();
-    const folding = folds({
+    const folding = await folds({
       execute: async (query) => {
         // Members that are to end are being looked for.
         if (dialect.sqlToQuery(query.getSQL()).sql.includes('j.cancel_reason is null and j.id >')) {
@@ -416,7 +420,7 @@ test('a job whose row has refused the change, and is locked when that is tried a
   const events = new WorkerEmitter();
   events.on('error', () => refused.open());
   let wakes = 0;
-  const folding = folds(
+  const folding = await folds(
     {
       execute: async (query) => {
         const answer = await db.execute(query);
@@ -447,7 +451,7 @@ test('batches behind more tallies of a locked one than a look takes are folded',
   await client.begin(async (tx) => {
     await tx`select from queue_batches where id = 1 for update`;
     // As at the end of a drain, and by the looks of a worker.
-    await folds(db).moveOn();
+    await (await folds(db)).moveOn();
     expect(await pendingOf()).toEqual([20_000, 0]);
     await client`insert into queue_tallies (batch_id, ended) values (2, -1)`;
     await until(async () => (await pendingOf())[1] === 1);

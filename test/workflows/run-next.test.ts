@@ -48,6 +48,13 @@ const blocked = <T>(statement: Promise<T>) => blockedIn(database, statement);
 const next = (run: Run, id?: number) =>
   runNext(database.db, { queue, id, handlers: [handle(work, run), handle(child, () => undefined)] });
 
+/** What ends meanwhile is not counted, as when the process dies that has run it. */
+const uncounted = (run: () => Promise<void>) =>
+  database.client.begin(async (tx) => {
+    await tx`select from queue_batches for update`;
+    await run();
+  });
+
 describe('the attempt of a job for which another transaction', () => {
   test('has sent a signal, which it waits for: it is called again, and neither is a deadlock', async () => {
     const run: Run = async ({ step }) => await step.waitForSignal(answer);
@@ -85,10 +92,13 @@ describe('the attempt of a job for which another transaction', () => {
     };
     const id = await enqueue();
     expect(await next(run)).toMatchObject({ outcome: 'waiting' });
-    expect(await next(run)).toMatchObject({ job: { kind: 'child' }, outcome: 'completed' });
-    await database.client`update queue_jobs set run_at = now()`;
-    const ran = next(run);
-    await holds.opened;
+    let ran: ReturnType<typeof next> | undefined;
+    await uncounted(async () => {
+      expect(await next(run)).toMatchObject({ job: { kind: 'child' }, outcome: 'completed' });
+      await database.client`update queue_jobs set run_at = now()`;
+      ran = next(run);
+      await holds.opened;
+    });
     let folding: ReturnType<typeof foldTallies> | undefined;
     await database.db.transaction(async (tx) => {
       folding = (await blocked(foldTallies(tx, all, { channel: undefined, locks: 'wait' }))).answer;
@@ -136,10 +146,9 @@ describe('when nothing is due', () => {
       });
       ids.push(Number(jobIds[1]));
     }
-    for (let n = 0; n < count; n++) {
-      // All are due before any end is counted.
-      expect(await next(() => 1)).toMatchObject({ outcome: 'completed' });
-    }
+    await uncounted(async () => {
+      for (let n = 0; n < count; n++) expect(await next(() => 1)).toMatchObject({ outcome: 'completed' });
+    });
     return ids;
   }
 
@@ -180,4 +189,48 @@ describe('when nothing is due', () => {
     await drop();
     expect(await next(() => 1)).toMatchObject({ job: { id: first } });
   });
+});
+
+describe('a job that waits for one that has ended before its time was over', () => {
+  const run: Run = async ({ step }) => {
+    const one = await step.enqueue('one', child, 1);
+    return (await step.first('which', { one, late: { delayMs: 3_600_000 } })).key;
+  };
+  const timePasses = async () => {
+    const { client } = database;
+    await client`update queue_steps set until = now() where until is not null`;
+    await client`update queue_jobs set run_at = now() where run_at > now()`;
+  };
+  const endsFirst = async () => expect(await next(run)).toMatchObject({ job: { kind: 'child' } });
+
+  test.each([
+    ['counted', endsFirst],
+    ['not counted, since its process has died', () => uncounted(endsFirst)],
+  ])('goes on with it, where its end was %s', async (_, ends) => {
+    const id = await enqueue();
+    expect(await next(run)).toMatchObject({ outcome: 'waiting' });
+    await ends();
+    await timePasses();
+    expect(await next(run, id)).toMatchObject({ outcome: 'completed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ output: 'one' });
+  });
+
+  test('goes on without it, where it has not ended', async () => {
+    const id = await enqueue();
+    expect(await next(run)).toMatchObject({ outcome: 'waiting' });
+    await timePasses();
+    expect(await next(run, id)).toMatchObject({ outcome: 'completed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ output: 'late' });
+  });
+});
+
+test('what waits for a job does not stand behind all that is due', async () => {
+  const { jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
+    const before = flow.add(work, 1, { priority: 0 });
+    flow.add(work, 2, { after: [before], priority: 0 });
+  });
+  const others = [await enqueue(), await enqueue()];
+  const ran: (number | undefined)[] = [];
+  for (let n = 0; n < 4; n++) ran.push((await next(() => 1))?.job.id);
+  expect(ran).toEqual([...jobIds, ...others]);
 });

@@ -1,6 +1,6 @@
 import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import type { Transaction } from '../sql/executor.ts';
+import type { Database } from '../sql/executor.ts';
 import type { FeatureTables } from '../sql/feature-tables.ts';
 import type { BackgroundPart } from './base/background.ts';
 import type { HostWorker } from './host-worker.ts';
@@ -15,16 +15,18 @@ export interface ContextFeature extends FeatureTables {
   /** What it adds in `runNext`. */
   forTransaction(): AddedContext;
   /**
-   * Makes due what waits for jobs that have ended, in a transaction that has nothing else to do; whether
-   * there is something to claim now.
+   * Makes due what waits for jobs that have ended, in one transaction, or a savepoint of one that has nothing
+   * else to do; whether there is something to claim now.
    */
-  moveOnIn(tx: Transaction): Promise<boolean>;
+  moveOnIn(db: Database): Promise<boolean>;
 }
 
 /** A feature that adds to the contexts of handlers, in one worker. */
 export interface ContextInWorker {
   readonly added: AddedContext;
   readonly background: readonly BackgroundPart[];
+  /** Fulfilled when the worker may claim: what has ended while none ran is counted. */
+  readonly ready: Promise<void>;
   /** A job of this worker has left its queue, and that is written. */
   noteLeft(job: ClaimedJob): void;
   /** Makes due what waits for jobs that have ended, where a drain would end; whether there was anything. */

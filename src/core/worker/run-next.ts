@@ -1,10 +1,9 @@
 import { namesOf } from '../job/known-options.ts';
 import { checkId, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
-import { type Claim, claimJobs } from '../queries/claim/claim-jobs.ts';
+import { type Claim, type ClaimedJob, claimJobs } from '../queries/claim/claim-jobs.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import { checkExecutor, type Database, NO_DATABASE } from '../sql/executor.ts';
-import { transact } from '../sql/transact.ts';
+import { checkExecutor, type Database, NO_DATABASE, type Transaction } from '../sql/executor.ts';
 import { NextClaims } from './claim/next-claims.ts';
 import { checkRunOptions, type RunOptions } from './options.ts';
 import type { Handler, TransactionOf } from './run/handler.ts';
@@ -71,28 +70,56 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   }
   // Drizzle hands over its own transaction type, which is what the handlers were typed for.
   const byKind = handlers as unknown as ReadonlyMap<string, Handler>;
-  const ran = await runNextIn(db, options.queue, byKind, queues, id);
-  if (ran !== undefined) return ran;
+  const run = (isCounted: boolean) => runNextIn(db, options.queue, byKind, { queues, id, isCounted });
   // As above.
   const workflows = options.queue.workflows as ContextFeature | undefined;
-  const isMore = await (workflows && transact(db, (tx) => workflows.moveOnIn(tx)));
-  return isMore === true ? await runNextIn(db, options.queue, byKind, queues, id) : undefined;
+  if (workflows === undefined) return await run(true);
+  const ran = await run(false).catch(async (error: unknown) => {
+    if (!(error instanceof WaitsStill)) throw error;
+    await workflows.moveOnIn(db);
+    return await run(true);
+  });
+  if (ran === undefined) return (await workflows.moveOnIn(db)) ? await run(true) : undefined;
+  // Otherwise what waits for it would stand behind all that is due. The job has run, even if this fails.
+  if (ran.job.batchId !== undefined) await workflows.moveOnIn(db).catch(() => undefined);
+  return ran;
 }
 
+/** Thrown to roll a claim back. */
+class WaitsStill extends Error {
+  constructor() {
+    super('what the job waits for may have ended');
+  }
+}
+
+/** What to look for. */
+interface Wanted {
+  readonly queues: readonly string[];
+  readonly id: number | undefined;
+  /** Whether all ends are counted: a job that is due by its time may wait for one that is not. */
+  readonly isCounted: boolean;
+}
+
+/** @throws WaitsStill for a job that waits for others, if ends are left to count */
 async function runNextIn(
   db: Database,
   queue: RunEnvironment,
   handlers: ReadonlyMap<string, Handler>,
-  queues: readonly string[],
-  id: number | undefined,
+  { queues, id, isCounted }: Wanted,
 ): Promise<RanJob | undefined> {
   const kinds = [...handlers.keys()];
+  const run: Run = (claim) =>
+    runInTransaction(db, queue, handlers, async (tx) => {
+      const job = await claim(tx);
+      if (!isCounted && (job?.blockers ?? 0) !== 0) throw new WaitsStill();
+      return job;
+    });
   for (const name of queues) {
     const claim = { queue: name, kinds, workerId: null, fromGoneWorkers: true, heedPauses: true };
     const ran =
       id === undefined
-        ? await runNextOf(db, queue, handlers, claim)
-        : await runInTransaction(db, queue, handlers, async (tx) => {
+        ? await runNextOf(db, queue, run, claim)
+        : await run(async (tx) => {
             const named = { ...claim, ids: [id], bands: [], limit: 1 };
             const [job] = await claimJobs(tx, queue.tables, named);
             return job;
@@ -102,20 +129,22 @@ async function runNextIn(
   return undefined;
 }
 
+/** Runs the job that a claim brings. */
+type Run = (claim: (tx: Transaction) => Promise<ClaimedJob | undefined>) => Promise<RanJob | undefined>;
+
 /** The next job whose claim the database accepts: a refused one has ended its transaction. */
 async function runNextOf(
   db: Database,
-  queue: RunEnvironment,
-  handlers: ReadonlyMap<string, Handler>,
+  { tables }: RunEnvironment,
+  run: Run,
   claim: Omit<Claim, 'bands' | 'limit'>,
 ): Promise<RanJob | undefined> {
-  const { tables } = queue;
   const claims = NextClaims.of(db, tables, claim.queue, claim.kinds);
   await claims.prepare();
   for (;;) {
     let refusal: unknown;
     try {
-      return await runInTransaction(db, queue, handlers, (tx) =>
+      return await run((tx) =>
         claims.next(tx, tables, claim).catch((error: unknown) => {
           refusal = error;
           throw error;

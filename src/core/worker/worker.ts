@@ -226,7 +226,8 @@ export class Worker {
     this.#background.start(parts.background);
     // They ask the database, which may take as long as the driver waits.
     const stopped = aborted(signal);
-    await Promise.race([Promise.all([parts.requests.ready, parts.limits?.ready]), stopped]);
+    const ready = Promise.all([parts.requests.ready, parts.limits?.ready, parts.context?.ready]);
+    await Promise.race([ready, stopped]);
     // Nothing else fires, or takes jobs into groups, for a worker that ends when its queues are empty.
     if (this.#untilEmpty) {
       const looks = parts.features.map((part) => part.lookOnce?.(signal));

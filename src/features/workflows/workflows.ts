@@ -16,13 +16,7 @@ import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts'
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import type { OwnColumns } from '../../core/schema/own-columns.ts';
-import {
-  checkExecutor,
-  checkTransaction,
-  type Database,
-  type Executor,
-  type Transaction,
-} from '../../core/sql/executor.ts';
+import { checkExecutor, checkTransaction, type Database, type Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import type { JobLine } from '../../core/sql/job-line.ts';
 import type { JobScope } from '../../core/sql/job-scope.ts';
@@ -601,6 +595,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     return {
       added,
       background: [new StepPruning(upkeep, all, events, untilEmpty), folding, recounting],
+      ready: folding.hasLooked,
       noteLeft: ({ batchId }) => {
         if (batchId !== undefined) folding.note(batchId);
       },
@@ -621,8 +616,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   }
 
   /** @internal */
-  async moveOnIn(tx: Transaction): Promise<boolean> {
-    return await foldAllIn(tx, this.#all(this.#queue.tables), this.#queue.channel);
+  async moveOnIn(db: Database): Promise<boolean> {
+    return await foldAllIn(db, this.#all(this.#queue.tables), this.#queue.channel);
   }
 
   #checkEnqueue(caller: string, db: Executor): void {

@@ -37,6 +37,14 @@ const COUNTING = 'counting the jobs that have ended';
 export class Folding implements BackgroundPart {
   readonly #options: FoldingOptions;
   readonly #noted = new Condition();
+  #markLooked: () => void = () => undefined;
+  /**
+   * Fulfilled when the worker may claim: it has looked. Before that, the time of a job that waits may be over
+   * although what it waits for has ended.
+   */
+  readonly hasLooked = new Promise<void>((resolve) => {
+    this.#markLooked = resolve;
+  });
   #ids = new Set<number>();
   #underWay: Promise<unknown> = Promise.resolve();
   /** Aborted when the worker stops. */
@@ -66,7 +74,7 @@ export class Folding implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#stop = signal;
-    let lookAt = performance.now() + jitter(LOOK_EVERY_MS);
+    let lookAt = performance.now();
     while (!signal.aborted) {
       // What is noted of these is folded once they have rested.
       for (const id of this.#resting.ids) this.#ids.delete(id);
@@ -78,6 +86,7 @@ export class Folding implements BackgroundPart {
       if (isLook) lookAt = nowMs + jitter(LOOK_EVERY_MS);
       this.#underWay = this.#foldDue(isLook, nowMs);
       await this.#underWay;
+      this.#markLooked();
     }
     await this.#fold([...this.#ids, ...this.#resting.ids]);
     await Promise.all(this.#asking.keys());

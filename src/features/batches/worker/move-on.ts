@@ -1,5 +1,5 @@
 import type { SQLWrapper } from 'drizzle-orm';
-import type { Runner, Transaction } from '../../../core/sql/executor.ts';
+import type { Database, Runner } from '../../../core/sql/executor.ts';
 import { transact } from '../../../core/sql/transact.ts';
 import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { QueueError } from '../../../errors.ts';
@@ -58,18 +58,18 @@ async function foldSome(
 }
 
 /**
- * The same in a transaction of the app's, which has nothing else to do: it waits for no lock longer than
- * `briefly`. Returns whether it has made something due. What is locked, or refuses the change, is left to the
- * next call, and keeps back nothing else.
+ * The same in one transaction, or a savepoint of one that has nothing else to do: it waits for no lock longer
+ * than `briefly`. Returns whether it has made something due. What is locked, or refuses the change, is left
+ * to the next call, and keeps back nothing else.
  */
 export async function foldAllIn(
-  tx: Transaction,
+  db: Database,
   tables: TablesOfBatches,
   channel: string | undefined,
 ): Promise<boolean> {
   // As a rule there is nothing, which one statement says.
-  if ((await findTallied(tx, tables)).length === 0) return false;
-  return await transact(tx, (savepoint) =>
+  if ((await findTallied(db, tables)).length === 0) return false;
+  return await transact(db, (savepoint) =>
     withBriefLocks(savepoint, tables, async (hurry) => {
       // One that fails takes nothing else with it.
       const each = {
