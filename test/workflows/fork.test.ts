@@ -233,6 +233,23 @@ describe('a fork', () => {
     expect(await outputOf(forked.id, run)).toEqual({ output: 2 });
   });
 
+  test('takes over that it has added jobs to its flow, though it is in none', async () => {
+    const added = [handle(child, ({ payload }) => payload)];
+    const run: Run = async ({ step, payload }) => {
+      const ids = await step.addToFlow('more', child, [{ payload }]);
+      return [ids, await call(step, 'index')];
+    };
+    const { jobIds } = await workflows.enqueueFlow(database.db, (flow) => void flow.add(work, 1));
+    const [id = 0] = jobIds;
+    const first = await outputOf(id, run, added);
+    const forked = await workflows.fork(database.db, id, { from: 'index' });
+    expect(forked.steps).toBe(1);
+    expect(await outputOf(forked.id, run, added)).toEqual(first);
+    expect(calls).toEqual(['index', 'index']);
+    const again = await workflows.fork(database.db, forked.id, { from: 'index' });
+    expect(await outputOf(again.id, run, added)).toEqual(first);
+  });
+
   test('enqueues children again unless all had ended when the step began', async () => {
     let gate = true;
     const children = [handle(child, ({ payload }) => payload * 10)];

@@ -11,6 +11,9 @@
           select u.name from "queue_steps" as u where u.job_id = $7::int8 and u.queue = $8
         )) is not true
         and (s.kind <> 'enqueue' or not exists (
+          select from "queue_waits" as w
+          where w.batch_id = (s.output ->> 'batch')::int8 and w.policy in ('parent', 'detached')
+        ) or not exists (
           select from "queue_batches" as b
           where b.id = (s.output ->> 'batch')::int8 and (b.ended_at is null or b.pending > 0)
           union all

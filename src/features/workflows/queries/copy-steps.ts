@@ -18,7 +18,7 @@ export interface StepsToCopy {
  *
  * - What was undone is not copied, nor what says so.
  * - A step that has enqueued children is copied if all of them had ended by then, and none was put back.
- *   Otherwise the other job could wait for them without being woken.
+ *   Otherwise the other job could wait for them without being woken. Nothing waits for members of a flow so.
  * - The mailboxes have the signals that the copied steps have received, so that the next wait looks for the
  *   one after them.
  * - What the job has waited for before it began, the other one may ask for as well, but does not wait for.
@@ -54,6 +54,9 @@ export function copyStepsQuery(tables: TablesOfWorkflows, { queue, id, from, to 
           select u.name from ${queueSteps} as u where u.job_id = ${id}::int8 and u.queue = ${queue}
         )) is not true
         and (s.kind <> 'enqueue' or not exists (
+          select from ${queueWaits} as w
+          where w.batch_id = (s.output ->> 'batch')::int8 and w.policy in ('parent', 'detached')
+        ) or not exists (
           select from ${queueBatches} as b
           where b.id = (s.output ->> 'batch')::int8 and (b.ended_at is null or b.pending > 0)
           union all
