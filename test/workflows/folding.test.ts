@@ -7,6 +7,7 @@ import { Folding } from '../../src/features/batches/worker/folding.ts';
 import {
   endAllMembers,
   endUnclaimedJobs,
+  foldAll,
   foldAllIn,
   wakeAllWaiters,
 } from '../../src/features/batches/worker/move-on.ts';
@@ -438,6 +439,31 @@ test('a job whose row has refused the change, and is locked when that is tried a
     await until(() => wakes > 0);
   });
   await until(async () => (await jobRow(client, 9))?.blockers === 0);
+});
+
+test('a look for all that is to be counted ends, although members of others end all the time', async () => {
+  const { client, db } = database;
+  await client`insert into queue_batches (id, total, pending) overriding system value values (2, 1000, 1000)`;
+  let foldsSent = 0;
+  const beside: Runner['execute'] = async (query) => {
+    if (dialect.sqlToQuery(query.getSQL()).sql.includes('delete from')) {
+      await client`insert into queue_tallies (batch_id, ended) values (2, 1)`;
+      if (++foldsSent > 5) throw new Error('it goes on');
+    }
+    return await db.execute(query);
+  };
+  const report = { onMoved: () => {}, onRefused: () => {} };
+  await foldAll({ execute: beside }, all, undefined, 'briefly', report);
+  expect(foldsSent).toBe(1);
+  expect(await jobRow(client, 9)).toMatchObject({ blockers: 0 });
+});
+
+test('more tallies than one fold takes are folded all, by one look', async () => {
+  const { client, db } = database;
+  await client`update queue_batches set total = 20001, pending = 20001`;
+  await client`insert into queue_tallies (batch_id, ended) select 1, 1 from generate_series(1, 20000)`;
+  await (await folds(db)).moveOn();
+  expect([...(await client`select pending::int from queue_batches`)]).toEqual([{ pending: 0 }]);
 });
 
 test('batches behind more tallies of a locked one than a look takes are folded', async () => {

@@ -5,7 +5,7 @@ import { planAnew } from '../../../core/sql/plan-anew.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /** The most batches that are found. */
-const MOST = 10_000;
+export const MOST_TALLIED = 10_000;
 
 /**
  * Batches with tallies that are not counted yet, but for some: those may have many tallies.
@@ -32,5 +32,5 @@ export function findTalliedQuery({ queueTallies }: TablesOfBatches, but: readonl
       ) as n
     )
     select batch_id from tallied
-    where batch_id not in (select unnest(${arrayText(but)}::text::int8[])) limit ${MOST}::int4`;
+    where batch_id not in (select unnest(${arrayText(but)}::text::int8[])) limit ${MOST_TALLIED}::int4`;
 }

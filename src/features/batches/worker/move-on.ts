@@ -6,7 +6,7 @@ import { QueueError } from '../../../errors.ts';
 import { endMembers } from '../queries/end-members.ts';
 import { endUnclaimed } from '../queries/end-unclaimed.ts';
 import { findMembers } from '../queries/find-members.ts';
-import { findTallied } from '../queries/find-tallied.ts';
+import { findTallied, MOST_TALLIED } from '../queries/find-tallied.ts';
 import { findUnclaimed } from '../queries/find-unclaimed.ts';
 import { findUnwoken } from '../queries/find-unwoken.ts';
 import { type Fold, type Folded, foldTallies } from '../queries/fold-tallies.ts';
@@ -23,7 +23,7 @@ export interface FoldReport {
   readonly onRefused: (error: unknown) => void;
 }
 
-/** Folds until there is nothing left. */
+/** Folds what there is, but not what others end meanwhile: they may end some all the time. */
 export async function foldAll(
   db: Runner,
   tables: TablesOfBatches,
@@ -35,10 +35,10 @@ export async function foldAll(
   for (;;) {
     const ids = busy.size === 0 ? undefined : await findTallied(db, tables, [...busy]);
     const folded = await foldSome(db, tables, { ids, channel, locks }, report);
+    const isCut = ids === undefined ? folded.isCut : ids.length >= MOST_TALLIED;
+    if (!isCut) return;
     // Behind their tallies there may be those of others.
-    const isHidden = folded.busy.length > 0 && (folded.isCut || ids !== undefined);
-    if (isHidden) for (const id of folded.busy) busy.add(id);
-    if (folded.tallies === 0 && !isHidden) return;
+    for (const id of folded.busy) busy.add(id);
   }
 }
 
