@@ -14,6 +14,7 @@ import {
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { drainIn, inTransaction } from 'drizzle-queue/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
@@ -176,6 +177,30 @@ describe('the first of several', () => {
         }),
     );
     expect(await outputOf(await enqueue())).toEqual({ key: 'passed' });
+  });
+
+  test('is a date that is another one in each run, and not a delay that is not over', async () => {
+    const run: Run = async ({ step }) => {
+      const reminder = { until: new Date(Date.now() + 200) };
+      const soon = await step.first('soon', { late: { delayMs: FAR_MS }, reminder });
+      const far = { until: new Date(Date.now() + FAR_MS) };
+      return [soon, await step.first('later', { far, late: { delayMs: 200 } })];
+    };
+    await start(run);
+    expect(await outputOf(await enqueue())).toEqual([{ key: 'reminder' }, { key: 'late' }]);
+  });
+
+  test('is a date that a test makes come sooner, and not a delay that is not over', async () => {
+    const date = { until: new Date(Date.now() + FAR_MS) };
+    const run = handle(parent, async ({ step, payload }) => {
+      return await step.first('decision', { late: { delayMs: payload * FAR_MS }, date });
+    });
+    await inTransaction(database.db, async (tx) => {
+      const ids = [await queue.enqueue(tx, parent, 2), await queue.enqueue(tx, parent, 0.5)];
+      await drainIn(tx, { queue, handlers: [run], until: { hours: 3 } });
+      expect(await queue.find(tx, Number(ids[0]?.id))).toMatchObject({ output: { key: 'date' } });
+      expect(await queue.find(tx, Number(ids[1]?.id))).toMatchObject({ output: { key: 'late' } });
+    });
   });
 
   test('is the one that stands first, where several are there already', async () => {

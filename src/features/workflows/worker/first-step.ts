@@ -69,9 +69,7 @@ export class FirstStep {
       if (isOver(found)) return await this.#replayed(found, sources);
       const leftMs = found === undefined ? await this.#recordWait(name, sources) : this.#steps.leftMs(found);
       const isOverdue = leftMs !== undefined && leftMs <= 0;
-      const due = isOverdue
-        ? earliest(sources, found?.until?.getTime() ?? databaseTime(sources, leftMs))
-        : undefined;
+      const due = isOverdue ? sourceOver(sources, found, leftMs) : undefined;
       for (const source of sources) {
         const unwanted = cancelRest ? childrenBeside(source, sources) : [];
         const decision = await this.#ask(name, source, source === due, unwanted);
@@ -203,26 +201,29 @@ function sourceOf(what: string, key: string, source: FirstSource): Source {
 }
 
 /**
- * The time by the database's clock, of which the first date is so many milliseconds away. Where a delay of 0
- * is over, no date is.
+ * Of the times, the one that is over: in how many milliseconds the first of them is, is negative or 0. What is
+ * recorded is only that time. A date may be another one in each run of the handler, or in a test that moves
+ * what is recorded. The delays are known for sure: both are written by one statement, and moved together.
  */
-function databaseTime(sources: readonly Source[], leftMs: number): number {
-  const isByDelay = leftMs === 0 && sources.some((source) => 'delayMs' in source && source.delayMs === 0);
-  if (isByDelay) return Number.NEGATIVE_INFINITY;
-  const dates = sources.flatMap((source) => ('until' in source ? source.until.getTime() : []));
-  return Math.min(...dates) - leftMs;
-}
-
-/** Of the times, the one that is over at `untilMs`, when the first of them is. */
-function earliest(sources: readonly Source[], untilMs: number): Source | undefined {
-  const dates = sources.filter((source) => 'until' in source && source.until.getTime() <= untilMs);
-  const delays = sources.flatMap((source) => ('delayMs' in source ? source : []));
-  const shortest = Math.min(...delays.map(({ delayMs }) => delayMs));
-  return (
-    dates[0] ??
-    delays.find(({ delayMs }) => delayMs === shortest) ??
-    sources.find(({ type }) => type === 'time')
-  );
+function sourceOver(
+  sources: readonly Source[],
+  found: KnownStep | undefined,
+  leftMs: number,
+): Source | undefined {
+  const times = sources.filter((source) => source.type === 'time');
+  const delays = times.flatMap((source) => ('delayMs' in source ? source : []));
+  const dates = times.flatMap((source) => ('until' in source ? source : []));
+  const shortest = delays.toSorted((a, b) => a.delayMs - b.delayMs)[0];
+  const earliest = dates.toSorted((a, b) => a.until.getTime() - b.until.getTime())[0];
+  const byDelayMs = shortest?.delayMs ?? Number.POSITIVE_INFINITY;
+  if (found?.until instanceof Date) {
+    // Both are rounded to milliseconds.
+    const isByDelay = found.startedAt.getTime() + byDelayMs <= found.until.getTime() + 1;
+    return isByDelay ? shortest : (earliest ?? shortest);
+  }
+  if (earliest === undefined || (leftMs === 0 && byDelayMs === 0)) return shortest;
+  const nowMs = earliest.until.getTime() - leftMs;
+  return dates.find(({ until }) => until.getTime() <= nowMs);
 }
 
 /** The batches of the other children. */
