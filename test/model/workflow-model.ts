@@ -362,6 +362,7 @@ export class WorkflowModel {
       const batch = this.batch(id);
       const of = tallies.filter((tally) => tally.batch === id);
       const sum = (what: 'added' | 'ended' | 'failed') => of.reduce((all, tally) => all + tally[what], 0);
+      const isFirst = batch.failed <= 0 || of.some(({ failed }) => failed < 0);
       batch.total += sum('added');
       batch.pending += sum('added') - sum('ended');
       batch.failed += sum('failed');
@@ -372,7 +373,7 @@ export class WorkflowModel {
       const failing = sum('failed') > 0 || (over && batch.failed > 0);
       for (const { job, policy } of this.waits.filter((wait) => wait.batch === id)) {
         const cancels = policy === 'cancel' && failing;
-        const handlerFails = failing && batch.waiting === 'failure';
+        const handlerFails = failing && isFirst && batch.waiting === 'failure';
         const isTold =
           policy === 'run'
             ? over

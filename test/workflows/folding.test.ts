@@ -3,6 +3,7 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Runner } from '../../src/core/sql/executor.ts';
 import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { Folding } from '../../src/features/batches/worker/folding.ts';
 import {
   endAllMembers,
@@ -481,5 +482,49 @@ test('batches behind more tallies of a locked one than a look takes are folded',
     expect(await pendingOf()).toEqual([20_000, 0]);
     await client`insert into queue_tallies (batch_id, ended) values (2, -1)`;
     await until(async () => (await pendingOf())[1] === 1);
+  });
+});
+
+describe('further failures', () => {
+  test('write no job again that the first one has told to end', async () => {
+    const { client, db } = database;
+    await client`update queue_batches set total = 12, pending = 11`;
+    await client`update queue_waits set policy = 'cancel'`;
+    await client`delete from queue_tallies`;
+    const versions: string[] = [];
+    for (let failure = 1; failure <= 10; failure++) {
+      await client`insert into queue_tallies (batch_id, ended, failed) values (1, 1, 1)`;
+      await foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+      const [row] = await client`select xmin::text, cancel_reason from queue_jobs where id = 9`;
+      expect(row?.cancel_reason).toContain('discarded or cancelled');
+      versions.push(String(row?.xmin));
+    }
+    expect(new Set(versions).size).toBe(1);
+    // The end of all is counted: a redrive of the flow may take back that it is to end.
+    await client`insert into queue_tallies (batch_id, ended, failed) values (1, 1, 0)`;
+    await foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+    expect(await jobRow(client, 9)).toMatchObject({ blockers: 0 });
+  });
+
+  test('make no job due again that goes on without the first one', async () => {
+    const { client, db } = database;
+    await client`update queue_batches set total = 12, pending = 12, waiting = 'failure'`;
+    await client`update queue_waits set policy = 'parent'`;
+    await client`update queue_jobs set blockers = -2`;
+    await client`delete from queue_tallies`;
+    const isDueAfter = async (...failed: number[]) => {
+      for (const one of failed)
+        await client`insert into queue_tallies (batch_id, ended, failed) values (1, ${one}, ${one})`;
+      await client`update queue_jobs set run_at = 'infinity'`;
+      const { woken } = await foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+      return woken.length > 0;
+    };
+    expect(await isDueAfter(1)).toBe(true);
+    expect(await isDueAfter(1, 1)).toBe(false);
+    // Some were put back, and the handler has waited for them once more.
+    expect(await isDueAfter(-1, -1, -1)).toBe(false);
+    expect(await isDueAfter(1)).toBe(true);
+    expect(await isDueAfter(-1, 1)).toBe(true);
+    expect(await isDueAfter(1)).toBe(false);
   });
 });

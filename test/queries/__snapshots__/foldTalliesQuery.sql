@@ -14,6 +14,7 @@
     sums as materialized (
       select t.batch_id as id, l.open, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
         sum(t.failed) as failed, bool_or(t.failed > 0) as has_failures,
+        bool_or(t.failed < 0) as has_returns,
         min(t.cancel_reason) filter (where l.open) as cancel_reason
       from taken as t join locked as l on l.id = t.batch_id group by t.batch_id, l.open
     ),
@@ -26,7 +27,8 @@
       from sums as s
       where b.id = any(array(select id from locked)) and b.id = s.id
       returning b.id, s.open and b.pending <= 0 as over,
-        s.open and b.failed > 0 and (s.has_failures or b.pending <= 0) as failing, b.waiting,
+        s.open and b.failed > 0 and (s.has_failures or b.pending <= 0) as failing,
+        b.waiting = 'failure' and (s.has_returns or b.failed - s.failed <= 0) as tells_failure, b.waiting,
         s.cancel_reason is not null and b.pending > 0 as unwanted
     ),
     targets as materialized (
@@ -34,18 +36,19 @@
         count(*) filter (where c.over and w.policy in ('run', 'cancel')) as before,
         count(*) filter (where c.over and w.policy not in ('run', 'cancel')) as beside,
         bool_or(c.failing and w.policy = 'cancel') as unwanted,
-        bool_or(c.failing and (w.policy = 'cancel' or c.waiting is not distinct from 'failure')) as at_once
+        bool_or(c.failing and (w.policy = 'cancel' or c.tells_failure is true)) as at_once
       from counted as c join "queue_waits" as w on w.batch_id = c.id
       where case
         when w.policy = 'run' then c.over
         when w.policy = 'cancel' then c.over or c.failing
         when w.policy = 'forked' then false
-        else (c.over and c.waiting is not null) or (c.failing and c.waiting = 'failure') end
+        else (c.over and c.waiting is not null) or (c.failing and c.tells_failure) end
       group by w.job_id, w.queue
     ),
     live as materialized (
       select i.id, i.queue, i.before, i.beside, i.unwanted, i.at_once, statement_timestamp() as now
       from targets as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
+      where i.before + i.beside > 0 or not i.unwanted or j.cancel_reason is null
       order by j.id for no key update of j
     ),
     woken as (

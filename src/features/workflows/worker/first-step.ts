@@ -201,9 +201,9 @@ function sourceOf(what: string, key: string, source: FirstSource): Source {
 }
 
 /**
- * Of the times, the one that is over: in how many milliseconds the first of them is, is negative or 0. What is
- * recorded is only that time. A date may be another one in each run of the handler, or in a test that moves
- * what is recorded. The delays are known for sure: both are written by one statement, and moved together.
+ * Of the times, the one that is over, by how many milliseconds the first of them is away: 0 or less. Only
+ * that time is recorded. A date may be another one in each run of the handler, or in a test that moves what
+ * is recorded. Delays are known for sure: their begin is written by the same statement, and moved with it.
  */
 function sourceOver(
   sources: readonly Source[],
