@@ -280,7 +280,8 @@ export class WorkflowModel {
     if (key !== undefined) box.keys.add(key);
     box.sent.push(value);
     const { workerId, blockers } = this.get(id);
-    if (box.waiting && (workerId !== null || blockers !== null)) this.wake(id);
+    const isFirst = box.sent.length - box.received === 1;
+    if (box.waiting && isFirst && (workerId !== null || blockers !== null)) this.wake(id);
     return 'sent';
   }
 

@@ -3,6 +3,7 @@ import {
   createWorker,
   defineJob,
   defineSignal,
+  drain,
   fixedBackoff,
   handlersFor,
   InvalidSignalError,
@@ -244,6 +245,30 @@ describe('a signal', () => {
     const large = queue.workflows.signal(database.db, { id }, text, 'x'.repeat(65_536));
     await expect(large).rejects.toThrow('64 kB is the most');
     await expect(queue.workflows.signal(database.db, { id }, text, '\0')).rejects.toThrow(InvalidSignalError);
+  });
+
+  test('wakes a job once, if it waits no longer for it, however many come', async () => {
+    let runs = 0;
+    const run: Run = async ({ step }) => {
+      runs++;
+      const early = await step.waitForSignal(answer, { timeoutMs: 0 });
+      await step.sleep('long', 3_600_000);
+      return [early ?? null, await step.waitForSignal(answer, { name: 'later' })];
+    };
+    const drained = () =>
+      drain(database.db, { queue, handlers: [handle(work, run)], log: false, deadlineMs: 60_000 });
+    const id = await enqueue();
+    await drained();
+    expect(runs).toBe(2);
+    for (const value of [1, 2, 3]) {
+      await send(id, value);
+      await drained();
+    }
+    expect(runs).toBe(3);
+    await database.client`update queue_steps set until = now() where name = 'long'`;
+    await database.client`update queue_jobs set run_at = now()`;
+    await drained();
+    expect(await outputOf(id)).toEqual([null, 1]);
   });
 
   test('is counted in its mailbox: sent, received, and waited for', async () => {

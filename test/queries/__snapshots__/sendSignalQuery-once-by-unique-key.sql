@@ -8,7 +8,9 @@
           or jsonb_array_length(m.sent) >= $8::int4 then m.sent
         else m.sent || excluded.sent end,
       updated_at = excluded.updated_at
-    returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = $9::text as is_sent,
+    returning m.job_id, m.queue,
+      m.waiting and jsonb_array_length(m.sent) - m.received = 1 as waiting,
+      m.sent -> -1 ->> 'id' = $9::text as is_sent,
       m.sent @> $10::text::jsonb as is_duplicate
 -- $1 = "mail"
 -- $2 = "[{\"id\":\"mail\",\"value\":{\"text\":\"mail\"},\"key\":\"mail\"}]"

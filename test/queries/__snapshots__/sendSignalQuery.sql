@@ -8,7 +8,9 @@
           or jsonb_array_length(m.sent) >= $6::int4 then m.sent
         else m.sent || excluded.sent end,
       updated_at = excluded.updated_at
-    returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = $7::text as is_sent,
+    returning m.job_id, m.queue,
+      m.waiting and jsonb_array_length(m.sent) - m.received = 1 as waiting,
+      m.sent -> -1 ->> 'id' = $7::text as is_sent,
       false as is_duplicate
 -- $1 = "mail"
 -- $2 = "[{\"id\":\"mail\",\"value\":{\"text\":\"mail\"}}]"

@@ -19,7 +19,7 @@ export interface SentTo {
   readonly queue: string;
   /** `duplicate`: one with its key is there. `full`: there is no room. */
   readonly became: 'sent' | 'duplicate' | 'full';
-  /** Whether the job waits for it. */
+  /** Whether the job waits for it, and is not due yet for another one that it has not received. */
   readonly waiting: boolean;
 }
 
@@ -34,6 +34,9 @@ const MAX_SIGNALS = 10_000;
  * **Under concurrency.** See `receiveSignal`. Two senders of one name to one job wait for each other, and the
  * order of their commits is the order of the signals. The job's own row is not locked. A job that ends
  * meanwhile leaves the signal behind, which is deleted later.
+ *
+ * Of those that were not received, the first one wakes the job. Before a step waits again, it takes what is
+ * there. Where none does, as after a timeout, the job would be claimed for nothing by each further one.
  */
 export async function sendSignal(
   db: Executor,
@@ -72,6 +75,8 @@ export function sendSignalQuery(
           or jsonb_array_length(m.sent) >= ${MAX_SIGNALS}::int4 then m.sent
         else m.sent || excluded.sent end,
       updated_at = excluded.updated_at
-    returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = ${signalId}::text as is_sent,
+    returning m.job_id, m.queue,
+      m.waiting and jsonb_array_length(m.sent) - m.received = 1 as waiting,
+      m.sent -> -1 ->> 'id' = ${signalId}::text as is_sent,
       ${hasKey} as is_duplicate`;
 }
