@@ -622,7 +622,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
           ? 'completed'
           : isLocked
             ? 'locked'
-            : job.state === 'live' && job.workerId !== null
+            : job.state === 'live' && (job.workerId !== null || job.unwanted)
               ? 'running'
               : 'redriven';
       expect(await workflows.redrive(db, job.id, { from })).toBe(expected);

@@ -654,6 +654,25 @@ describe('a redrive from a step', () => {
     expect(await workflows.redrive(database.db, id, { from: 'b' })).toBe('redriven');
   });
 
+  test('of one that is about to end as cancelled changes nothing', async () => {
+    const { db } = database;
+    const run: Run = async ({ step }) => {
+      await call(step, 'a');
+      await step.waitForSignal(answer);
+    };
+    const flow = await workflows.enqueueFlow(db, (flow) => void flow.add(work, 1));
+    const [id = 0] = flow.jobIds;
+    await drained(run);
+    await queue.pause(db, 'q');
+    onTestFinished(async () => void (await queue.resume(db, 'q')));
+    await workflows.cancelFlow(db, flow.id);
+    // Counts what is to end, and claims nothing.
+    await drained(run);
+    expect(await jobRow(database.client, id)).toMatchObject({ cancel_reason: expect.any(String) });
+    expect(await workflows.redrive(db, id, { from: 'a' })).toBe('running');
+    expect(await workflows.steps(db, id)).toHaveLength(2);
+  });
+
   test('at the same time as another: one puts it back, the other finds it back or locked', async () => {
     const run: Run = async ({ step }) => void (await call(step, 'a', new Error('no')));
     const id = await enqueue();

@@ -16,9 +16,9 @@ import { unknownStep } from './unknown-step.ts';
 
 /**
  * What became of the job. `redriven`: it is due, and does the step again. The others change nothing.
- * `running`: a worker holds it. `completed`: it has ended well, and can only be forked. `duplicate`: a live
- * job has its unique key. `locked`: another transaction holds its row, or has sent it a signal and is open.
- * `gone`: there is no such job.
+ * `running`: a worker holds it, or it is about to end as cancelled. `completed`: it has ended well, and can
+ * only be forked. `duplicate`: a live job has its unique key. `locked`: another transaction holds its row, or
+ * has sent it a signal and is open. `gone`: there is no such job.
  */
 export type RedriveFromResult = 'redriven' | 'running' | 'completed' | 'duplicate' | 'locked' | 'gone';
 

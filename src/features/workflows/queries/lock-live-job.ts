@@ -3,8 +3,8 @@ import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
 
 /**
- * Locks the row of a live job, and says whether a worker holds the job. `undefined`: there is no such row, or
- * another transaction has locked it.
+ * Locks the row of a live job, and says whether a worker holds the job, or is about to, since it is to end.
+ * `undefined`: there is no such row, or another transaction has locked it.
  *
  * **Under concurrency.** Never waits. Until the transaction ends, no claim takes the job and no attempt
  * records a step.
@@ -24,7 +24,7 @@ export function lockLiveJobQuery(
   { queue, id }: { readonly queue: string; readonly id: number },
 ): SQL {
   return sql`
-    select j.worker_id is not null as held from ${queueJobs} as j
+    select j.worker_id is not null or j.cancel_reason is not null as held from ${queueJobs} as j
     where j.queue = ${queue} and j.id = ${id}::int8
     for no key update skip locked`;
 }
