@@ -6,6 +6,7 @@ import {
   fixedBackoff,
   handlersFor,
   NonRetryableError,
+  runNext,
   unvalidated,
   workflowsIn,
 } from 'drizzle-queue';
@@ -184,5 +185,35 @@ describe('two at once', () => {
     expect(await fold([id])).toMatchObject({ unwanted: [id] });
     expect(await growBatch(database.db, all, id, 5)).toBe(true);
     expect(await fold([id])).toMatchObject({ tallies: 1, unwanted: [id] });
+  });
+});
+
+describe('large jobs are inserted by several statements', () => {
+  const large = defineJob('large', { queue: 'large', payload: unvalidated<string>() });
+  const payload = 'x'.repeat(900_000);
+  const many = Array.from({ length: 20 }, () => ({ payload }));
+  /** How many jobs each of them has inserted. */
+  const byStatement = async () => {
+    const rows = await database.client`
+      select count(*)::int as jobs from queue_jobs where kind = 'large'
+      group by xmin::text, cmin::text order by 1`;
+    return rows.map(({ jobs }) => jobs);
+  };
+
+  test('of a batch', async () => {
+    const { enqueued } = await workflows.enqueueBatch(database.db, large, many, { last: report });
+    expect(enqueued).toBe(20);
+    expect(await byStatement()).toEqual([2, 9, 9]);
+  });
+
+  test.each([
+    ['children', 'enqueueMany'],
+    ['members of the flow', 'addToFlow'],
+  ] as const)('that are %s', async (_, method) => {
+    const page = handle(crawl, async ({ step }) => (await step[method]('large', large, many), 1));
+    await crawlFlow();
+    const handlers = [page, handle(large, () => {})];
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'completed' });
+    expect(await byStatement()).toEqual([2, 9, 9]);
   });
 });

@@ -7,7 +7,7 @@ import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import { checkOpen, type Executor } from '../../core/sql/executor.ts';
 import { blockedJob, checkUntimed } from './blocked-job.ts';
-import { checkMembers, insertMembers } from './insert-members.ts';
+import { checkMembers, inStatements, insertMembers } from './insert-members.ts';
 import { addWaits } from './queries/add-waits.ts';
 import { openBatches } from './queries/open-batches.ts';
 import { sealBatch } from './queries/seal-batch.ts';
@@ -61,11 +61,15 @@ export async function enqueueBatch<TJob extends JobDefinition>(
   let [enqueued, duplicates] = [0, 0];
   for await (const some of chunks(entries)) {
     const checked = await checkEntries(queue.settings(), job, some, caller);
-    const jobs = checked.map((one) => ({ ...one, batch: id }));
-    checkMembers('enqueueBatch', jobs);
-    for (const { outcome } of await insertAround(tx, queue.settings(), jobs, some)) {
-      if (outcome === 'enqueued') enqueued++;
-      else duplicates++;
+    checkMembers('enqueueBatch', checked);
+    const members = checked.map((one, at) => ({ job: { ...one, batch: id }, entry: some[at] ?? {} }));
+    for (const part of inStatements(members)) {
+      const jobs = part.map(({ job }) => job);
+      const entriesOfPart = part.map(({ entry }) => entry);
+      for (const { outcome } of await insertAround(tx, queue.settings(), jobs, entriesOfPart)) {
+        if (outcome === 'enqueued') enqueued++;
+        else duplicates++;
+      }
     }
   }
   await sealBatch(tx, tables, id, enqueued);

@@ -11,6 +11,28 @@ export interface Member {
   readonly entry: { readonly payload?: unknown };
 }
 
+/** All payloads of a statement are one text, which JavaScript and the server bound. */
+const MAX_PAYLOAD_CHARACTERS = 8 * 1024 * 1024;
+
+/** The members that each statement inserts, one after the other: neither too many nor too large ones. */
+export function* inStatements<TMember extends Pick<Member, 'job'>>(
+  members: readonly TMember[],
+): Generator<TMember[]> {
+  let some: TMember[] = [];
+  let characters = 0;
+  for (const member of members) {
+    const { length } = member.job.payload;
+    if (some.length > 0 && (some.length >= CHUNK || characters + length > MAX_PAYLOAD_CHARACTERS)) {
+      yield some;
+      some = [];
+      characters = 0;
+    }
+    some.push(member);
+    characters += length;
+  }
+  if (some.length > 0) yield some;
+}
+
 /**
  * @throws TypeError for a job with a key rule: such an enqueue may return another job, or none, so nothing
  * could wait for it
@@ -40,8 +62,7 @@ export async function insertMembers(
     caller,
     members.map(({ job }) => job),
   );
-  for (let at = 0; at < members.length; at += CHUNK) {
-    const some = members.slice(at, at + CHUNK);
+  for (const some of inStatements(members)) {
     const jobs = some.map(({ job }) => job);
     const results = await insertAround(
       tx,

@@ -15,7 +15,7 @@ import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { NonRetryableError } from '../../../errors.ts';
-import { insertMembers } from '../../batches/insert-members.ts';
+import { inStatements, insertMembers } from '../../batches/insert-members.ts';
 import { addWaits } from '../../batches/queries/add-waits.ts';
 import { cancelBatches } from '../../batches/queries/cancel-batches.ts';
 import { findEnds } from '../../batches/queries/find-ends.ts';
@@ -25,7 +25,6 @@ import { lockBatches } from '../../batches/queries/lock-batches.ts';
 import { openBatches } from '../../batches/queries/open-batches.ts';
 import { reopenReturned } from '../../batches/queries/reopen-returned.ts';
 import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
-import { CHUNK } from '../../batches/sql/chunk.ts';
 import {
   type ChildrenToInsert,
   enqueueChildren,
@@ -262,7 +261,8 @@ function inNoFlow({ id, kind }: ClaimedJob, step: string): NonRetryableError {
 
 /** Whether these children can be enqueued by one statement: see `ChildrenToInsert`. */
 function fitInOneStatement({ as, jobs }: ChildrenToEnqueue): boolean {
-  if (as === 'members' || jobs.length === 0 || jobs.length > CHUNK) return false;
+  if (as === 'members' || jobs.length === 0) return false;
+  if ([...inStatements(jobs.map((job) => ({ job })))].length > 1) return false;
   const queue = jobs[0]?.queue;
   return jobs.every((job) => job.queue === queue && job.uniqueKey === null && job.rule === undefined);
 }
