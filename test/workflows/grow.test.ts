@@ -210,7 +210,10 @@ describe('large jobs are inserted by several statements', () => {
     ['children', 'enqueueMany'],
     ['members of the flow', 'addToFlow'],
   ] as const)('that are %s', async (_, method) => {
-    const page = handle(crawl, async ({ step }) => (await step[method]('large', large, many), 1));
+    const page = handle(crawl, async ({ step }) => {
+      await step[method]('large', large, many);
+      return 1;
+    });
     await crawlFlow();
     const handlers = [page, handle(large, () => {})];
     expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'completed' });
