@@ -280,7 +280,8 @@ export interface Step<TDb = Database, TOwn = unknown> {
 
   /**
    * How those jobs of a kind have ended for which this job has waited before it began, in the order in which
-   * they were added: its `after` in a flow, or the members of its batch. It is no step, and reads anew.
+   * they were added: its `after` in a flow, or the members of its batch. It is not a step: each run reads all
+   * of their results at once, so after more than some 10,000 jobs ask `parentCounts`.
    */
   parents<TJob extends JobDefinition>(job: TJob): Promise<ChildEnd<TJob>[]>;
 
