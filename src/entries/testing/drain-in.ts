@@ -39,6 +39,7 @@ export interface DrainInOptions<TDb, TOwn extends OwnColumns = OwnColumns> exten
    * Up to when jobs and schedules run that are not due yet, in their order: a time, or how long from now. The
    * queue's times move back by as much, as with {@link travel}. For delays that begin in a handler the time
    * that handlers really take does not count: `{ hours: 2 }` includes an hour's delay in a job of the first.
+   * A row does not tell a delay from a date, so a date that a handler sets may be later by as much.
    * @default now: only what is due
    */
   until?: Date | TimeSpan | undefined;
