@@ -1020,7 +1020,12 @@ const situations: Readonly<Record<string, Situation>> = {
         grouped(),
         ids.map((n) => ({ queue: `q${n}` })),
       ),
-      findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), { ...claim, without: numbers(N / 2) }),
+      findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), {
+        ...claim,
+        without: numbers(N / 2),
+        serial: false,
+        passed: 0,
+      }),
       findLeasesQuery: findLeasesQuery(
         { ...tables, ...limitTables },
         7,

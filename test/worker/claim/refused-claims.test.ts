@@ -227,7 +227,11 @@ describe('a row that refuses its claim', () => {
 describe('a row that refuses its claim, in a group', () => {
   const grouped = createQueue({
     tables,
-    limits: limitsIn(control, { q: { groups: { concurrency: 1 } }, s: { groups: { serial: 'end' } } }),
+    limits: limitsIn(control, {
+      q: { groups: { concurrency: 1 } },
+      s: { groups: { serial: 'end' } },
+      f: { groups: 'fair' },
+    }),
   });
   const inGroups = defineJob('k', {
     queue: 'q',
@@ -238,6 +242,18 @@ describe('a row that refuses its claim, in a group', () => {
     queue: 's',
     payload: unvalidated<number>(),
     group: (payload) => String(payload % 5),
+  });
+
+  const inFairGroups = (groups: number) =>
+    defineJob('f', {
+      queue: 'f',
+      payload: unvalidated<number>(),
+      group: (payload) => String(payload % groups),
+    });
+  afterEach(async () => {
+    await database.client.unsafe(
+      'delete from queue_groups; delete from queue_notes; delete from queue_limits',
+    );
   });
 
   test('costs only itself', async () => {
@@ -257,6 +273,48 @@ describe('a row that refuses its claim, in a group', () => {
     await until(() => completed === 50);
     await worker.stop();
     expect(errors).toHaveLength(2);
+  });
+
+  /** What is said of the row that refuses, once all others are completed. */
+  async function setsAsideAmong(count: number, concurrency: number): Promise<readonly string[]> {
+    const worker = createWorker(database.db, {
+      queue: grouped,
+      handlers: [handle(inFairGroups(1), () => undefined)],
+      queues: { f: { concurrency } },
+    });
+    workers.push(worker);
+    const errors: string[] = [];
+    let completed = 0;
+    worker.on('error', ({ during }) => errors.push(during));
+    worker.on('completed', () => completed++);
+    await worker.start();
+    await until(() => completed === count - 1 && errors.length > 0, { timeoutMs: 15_000 });
+    return errors;
+  }
+  const setAside = (id = 0) => [`claiming job ${id} ('f') from 'f'; it sets the job aside`];
+
+  test.each([0, 4, 8, 11])('costs only itself beside long backlogs of others: group %i', async (bad) => {
+    const refs = await grouped.enqueueMany(database.db, inFairGroups(12), numbers(1_440));
+    await constrain(bad);
+    expect(await setsAsideAmong(1_440, 10)).toEqual(setAside(refs[bad]?.id));
+  });
+
+  test('costs only itself where it comes second in a group of more weight', async () => {
+    await grouped.limits.set(database.db, { queue: 'f', group: '150' }, { weight: 1_000 });
+    const refs = await grouped.enqueueMany(database.db, inFairGroups(200), numbers(800));
+    await constrain(350);
+    expect(await setsAsideAmong(800, 10)).toEqual(setAside(refs[350]?.id));
+  });
+
+  test('costs only itself in a group that becomes ready beside many with backlogs', async () => {
+    const refs = await grouped.enqueueMany(database.db, inFairGroups(300), numbers(900));
+    await database.client`delete from queue_notes`;
+    await database.client`
+      insert into queue_groups (queue, group_key, turn, ready_at)
+      select 'f', n::text, n, case when n = 299 then now() - interval '1 second' else '-infinity' end
+      from generate_series(0, 299) as n`;
+    await constrain(299);
+    expect(await setsAsideAmong(900, 2)).toEqual(setAside(refs[299]?.id));
   });
 
   test('holds up only its group, where that keeps its order', async () => {

@@ -77,6 +77,23 @@ export function isDueInGroup(tables: QueueTables, jobs: JobsInGroup): SQL {
         )`;
 }
 
+export interface GroupToTry extends Omit<JobsInGroup, 'and'> {
+  /** Which jobs `j` the claim is for. */
+  readonly isTaken: SQL;
+  /** Whether the group keeps an order: then its first due job has to be one of these. */
+  readonly serial: boolean;
+}
+
+/** A condition: whether a claim may find jobs in the group. */
+export function hasJobsFor(tables: QueueTables, { isTaken, serial, ...group }: GroupToTry): SQL {
+  if (!serial) return isDueInGroup(tables, { ...group, and: isTaken });
+  return sql`exists (
+              select from (${dueInGroup(tables, group, sql`1`)}) as k
+              join ${tables.queueJobs} as j on j.ctid = k.at and j.queue = ${group.queue} and j.id = k.id
+              where ${isTaken}
+            )`;
+}
+
 /**
  * An expression: `-infinity` where a job of the group is due, otherwise when the next one will be, as far as
  * that is known, and `infinity` where none is scheduled. It reads what {@link dueInGroup} does.

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
 import { isNotAmong, servedKindOf } from '../../../core/sql/served-kind.ts';
 import { isOf } from '../../../core/sql/table-size.ts';
-import { dueInGroup, isDueInGroup } from './due-in-group.ts';
+import { hasJobsFor, isDueInGroup } from './due-in-group.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
 import { isUpheld } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
@@ -34,7 +34,7 @@ export function notesRead(place: GroupClaimPlace): SQL {
  * pass it over for ever.
  */
 export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place: GroupClaimPlace): SQL {
-  const { serial, rated, seeks, ifTablesAre } = shape;
+  const { serial, rated, without, seeks, ifTablesAre } = shape;
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
   const queue = place('queue');
   const limit = place('limit');
@@ -43,6 +43,14 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   const most = notesRead(place);
   const mostInRing = sql`${place('groups')}::int8 * 2 + 32`;
+  const isServed = servedKindOf(place('kinds'));
+  const jobsFor = (group: SQL) =>
+    hasJobsFor(tables, {
+      queue,
+      group,
+      serial,
+      isTaken: without ? sql`${isServed} and ${isNotAmong(place('without'))}` : isServed,
+    });
   const nextGroups = (columns: SQL, where: SQL, limit: SQL) => {
     const next = (limit: SQL) => sql`select g.ctid as at, g.group_key, ${columns} from ${queueGroups} as g
             where ${inRing} and ${where} limit (select ${limit})`;
@@ -50,10 +58,10 @@ export function groupsInTurn(tables: GroupTables, shape: GroupClaimShape, place:
     return sql`select g.* from (
             ${next(sql`${sql.raw(String(MOST_SOUGHT))}${anew}`)} offset ${place('passed')}::int8
             ) as g
-            where ${hasJobsFor(tables, shape, place, sql`g.group_key`)} limit (select ${limit})`;
+            where ${jobsFor(sql`g.group_key`)} limit (select ${limit})`;
   };
   const noted = seeks ? sql`i.waits and i.fits` : sql`i.waits`;
-  const fits = seeks ? sql`, ${hasJobsFor(tables, shape, place, sql`k.group_key`)} as fits` : sql``;
+  const fits = seeks ? sql`, ${jobsFor(sql`k.group_key`)} as fits` : sql``;
   const waits = isDueInGroup(tables, { queue, group: sql`k.group_key` });
   const ratePerMs = sql`l.rate_per_ms`;
   const within = startWithin(ratePerMs, place('neededMs'), place('stretch'));
@@ -198,22 +206,4 @@ export function areUnsought({ queueGroups }: GroupTables, place: GroupClaimPlace
           where g.queue = ${place('queue')} and g.turn >= 0 and g.ready_at <= statement_timestamp()
           offset ${place('passed')}::int8 + ${sql.raw(String(MOST_SOUGHT))}
         )`;
-}
-
-/** Whether a group has a due job that the claim may take. In order: whether that is so of the first. */
-function hasJobsFor(
-  tables: GroupTables,
-  { serial, without }: GroupClaimShape,
-  place: GroupClaimPlace,
-  group: SQL,
-): SQL {
-  const queue = place('queue');
-  const isServed = servedKindOf(place('kinds'));
-  const isTaken = without ? sql`${isServed} and ${isNotAmong(place('without'))}` : isServed;
-  if (!serial) return isDueInGroup(tables, { queue, group, and: isTaken });
-  return sql`exists (
-              select from (${dueInGroup(tables, { queue, group }, sql`1`)}) as k
-              join ${tables.queueJobs} as j on j.ctid = k.at and j.queue = ${queue} and j.id = k.id
-              where ${isTaken}
-            )`;
 }

@@ -76,15 +76,19 @@ export class ClaimsByTurns implements GroupClaims {
 
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { runner, tables, queue, kinds, tries } = this.#options;
+    const { runner, tables, queue, kinds, tries, attempts } = this.#options;
     const { size } = this.#keptPlans;
     const few = isOfFew(this.#outlook, size);
     const most = few && size === 'small' ? Math.min(demand, FEW.small) : demand;
     if (tries === undefined) return await this.#next(most, few, beginning, []);
+    const serial = attempts.mostPerGroup !== undefined;
     return await tries.send({
       limit: most,
       send: (limit, without) => this.#next(limit, few, beginning, without),
-      candidates: (limit, without) => findGroupedDueIds(runner, tables, { queue, kinds, limit, without }),
+      candidates: async (limit, without) => {
+        const question = { queue, kinds, limit, without, serial, passed: this.#passed };
+        return await findGroupedDueIds(runner, tables, question);
+      },
     });
   }
 
@@ -137,6 +141,8 @@ export class ClaimsByTurns implements GroupClaims {
     const jobs = inTheirOrder(answers);
     // One that fails takes nothing from the other, whose jobs are known to be held.
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
+    // The next one tries the same groups.
+    if (failure !== undefined && jobs.length === 0) throw failure;
     const tell = (sign: Sign) => answers.some(({ signs }) => signs.has(sign));
     const more = tell('more');
     const left = tell('left');
@@ -146,7 +152,6 @@ export class ClaimsByTurns implements GroupClaims {
     // What it has left for its rate, the next one takes.
     const metRate = tell('rated');
     this.#starts.areKnown ||= metRate;
-    if (failure !== undefined && jobs.length === 0) throw failure;
     this.#outlook = outlookAfter(
       { demand, shares, answers, jobs, hasFailed: failure !== undefined },
       outlook.wasCrowded,

@@ -1,0 +1,154 @@
+    with ready as materialized (
+      select l.group_key, min(l.place) as place from (
+        select l.group_key, row_number() over (order by l.place) as place from (
+          select l.* from (
+            select g.group_key, g.turn as place from "queue_groups" as g
+            where g.queue = $1 and g.turn >= 0 and g.ready_at = '-infinity'
+            order by g.turn limit 10000 offset $2::int8
+          ) as l
+          where exists (
+              select from (
+            select h.id, h.at from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $3 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due
+            union all
+            select j.id, j.at from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id, j.ctid as at from "queue_jobs" as j
+              where j.queue = $4 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              order by j.run_at, j.id limit 1 + 16
+            ) as j
+            where (
+              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $5 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h
+            ) and j.id not in (select h.id from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $6 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due)
+            limit 1) as k
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $7 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($8::text::jsonb))) is true and (j.id in (select unnest($9::text::int8[]))) is not true
+            ) limit $10::int8
+        ) as l
+        union all
+        select l.group_key, row_number() over (order by l.place) as place from (
+          select l.* from (
+            select g.group_key, g.ready_at as place from "queue_groups" as g
+            where g.queue = $11 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit 10000 offset $12::int8
+          ) as l
+          where exists (
+              select from (
+            select h.id, h.at from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $13 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due
+            union all
+            select j.id, j.at from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id, j.ctid as at from "queue_jobs" as j
+              where j.queue = $14 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              order by j.run_at, j.id limit 1 + 16
+            ) as j
+            where (
+              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $15 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h
+            ) and j.id not in (select h.id from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $16 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due)
+            limit 1) as k
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $17 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($18::text::jsonb))) is true and (j.id in (select unnest($19::text::int8[]))) is not true
+            ) limit $20::int8
+        ) as l
+        union all
+        select l.group_key, row_number() over (order by l.place) as place from (
+          select l.* from (
+            select n.group_key, min(n.place) as place from (
+              select unnest(n.group_keys) as group_key, row_number() over (order by n.due_at, n.id) as place
+              from "queue_notes" as n
+              where n.queue = $21 and n.due_at <= statement_timestamp()
+              order by n.due_at, n.id limit $22::int8
+            ) as n
+            group by n.group_key order by min(n.place)
+          ) as l
+          where exists (
+              select from (
+            select h.id, h.at from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $23 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due
+            union all
+            select j.id, j.at from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id, j.ctid as at from "queue_jobs" as j
+              where j.queue = $24 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              order by j.run_at, j.id limit 1 + 16
+            ) as j
+            where (
+              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $25 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h
+            ) and j.id not in (select h.id from (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
+              where j.queue = $26 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as h where h.due)
+            limit 1) as k
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $27 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($28::text::jsonb))) is true and (j.id in (select unnest($29::text::int8[]))) is not true
+            ) limit $30::int8
+        ) as l
+      ) as l
+      group by l.group_key
+    )
+    select j.id from (
+      select g.*, greatest($31::int8 * 4 / count(*) over (), 4) as most from ready as g
+    ) as g
+    cross join lateral (
+      select j.id, row_number() over (order by j.priority, j.run_at, j.id) as n from "queue_jobs" as j
+      where j.queue = $32 and j.group_key = g.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true and (j.id in (select unnest($34::text::int8[]))) is not true
+      order by j.priority, j.run_at, j.id limit g.most
+    ) as j
+    order by (j.n - 1) / 4, g.place, j.n limit $35::int8 * 4
+-- $1 = "mail"
+-- $2 = 10000
+-- $3 = "mail"
+-- $4 = "mail"
+-- $5 = "mail"
+-- $6 = "mail"
+-- $7 = "mail"
+-- $8 = "[\"mail\"]"
+-- $9 = "{}"
+-- $10 = 10
+-- $11 = "mail"
+-- $12 = 10000
+-- $13 = "mail"
+-- $14 = "mail"
+-- $15 = "mail"
+-- $16 = "mail"
+-- $17 = "mail"
+-- $18 = "[\"mail\"]"
+-- $19 = "{}"
+-- $20 = 10
+-- $21 = "mail"
+-- $22 = 10
+-- $23 = "mail"
+-- $24 = "mail"
+-- $25 = "mail"
+-- $26 = "mail"
+-- $27 = "mail"
+-- $28 = "[\"mail\"]"
+-- $29 = "{}"
+-- $30 = 10
+-- $31 = 10
+-- $32 = "mail"
+-- $33 = "[\"mail\"]"
+-- $34 = "{}"
+-- $35 = 10
