@@ -113,7 +113,8 @@ export function limiting(
       for (let more = MAX_ADOPTED; more === MAX_ADOPTED; adopted += more)
         more = await adoptJobs(app.db, tables, name);
       const waiting = model.live.filter(
-        ({ queue, group, workerId }) => queue === name && group === null && workerId === null,
+        ({ queue, group, workerId }) =>
+          queue === name && group === null && (workerId === null || !model.livingWorkers.has(workerId)),
       );
       for (const job of waiting) job.group = NO_GROUP;
       expect(adopted).toBe(waiting.length);

@@ -12,6 +12,7 @@ import {
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { addWorkers } from '../queries/support/groups.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { runningMsUntil } from '../support/running-time.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -167,6 +168,31 @@ describe('concurrency of a group', () => {
     );
     await until(() => ran.length === 4);
     expect(ran).toEqual([0, 1, 2, 3]);
+  });
+
+  test('one that was held by a worker without groups runs after the death of that worker', async () => {
+    const { queue, step } = setUp({ groups: { concurrency: 1 } });
+    const plain = defineJob('step', { payload: unvalidated<Given>(), queue: 'work' });
+    const refs = await createQueue().enqueueMany(database.db, plain, jobs('a', 2));
+    // One has died before, and the other dies later, while its peers know the groups.
+    const [living = 0] = await addWorkers(database.client);
+    const holders = [living, living + 1_000_000];
+    for (const [n, { id }] of refs.entries())
+      await database.client`
+        update queue_jobs set worker_id = ${holders[n] ?? 0}, fence = 1, attempt = 1, claimed_at = now()
+        where id = ${id}`;
+    const ran: number[] = [];
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [handle(step, async ({ payload }) => void ran.push(payload.n))],
+      }),
+    );
+    await until(() => ran.length === 1, { timeoutMs: 15_000 });
+    expect(ran).toEqual([1]);
+    await database.client`delete from queue_workers where id = ${living}`;
+    await until(() => ran.length === 2, { timeoutMs: 15_000 });
+    expect(ran).toEqual([1, 0]);
   });
 
   test('a job that comes later begins at once, and so does one that is scheduled', async () => {

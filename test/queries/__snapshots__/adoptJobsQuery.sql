@@ -3,7 +3,7 @@
       cross join lateral (
         select j.id from "queue_jobs" as j
         where j.queue = $1 and j.priority = band.priority::int2 and j.group_key is null
-          and j.worker_id is null
+          and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
         order by j.run_at, j.id limit (select $2::int8)
         for no key update skip locked
       ) as j

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { NO_GROUP } from '../../../core/job/group.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
+import { isFree } from '../../../core/sql/is-free.ts';
 import { BANDS } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
@@ -8,26 +9,28 @@ import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 export const MAX_ADOPTED = 1_000;
 
 /**
- * Puts waiting jobs of a queue with groups that are in none into the group `-`: they were enqueued before the
- * queue had groups, or by a process that does not know of them. No claim of groups would see them. Returns
- * how many.
+ * Puts the jobs of a queue with groups that are in none into the group `-`: they were enqueued before the
+ * queue had groups, or by a process that does not know of them. No claim of groups would see them, and no
+ * sweep those that a worker without groups held when it died. Returns how many.
  *
  * **Under concurrency.** It leaves what another statement has locked, such as a claim of a worker that does
- * not know of the groups either. Any number of workers may do it at once.
+ * not know of the groups either, and the jobs that a living worker holds. A worker that is wrongly taken for
+ * gone keeps its hold: worker and fence stay. Any number of workers may do it at once.
  */
 export async function adoptJobs(db: Runner, tables: GroupTables, queue: string): Promise<number> {
   const [row] = await queryLimitRows(db, tables, adoptJobsQuery(tables, queue));
   return Number(row?.adopted);
 }
 
-export function adoptJobsQuery({ queueJobs, queueNotes }: GroupTables, queue: string): SQL {
+export function adoptJobsQuery(tables: GroupTables, queue: string): SQL {
+  const { queueJobs, queueNotes } = tables;
   return sql`
     with plain as materialized (
       select j.id from ${BANDS}
       cross join lateral (
         select j.id from ${queueJobs} as j
         where j.queue = ${queue} and j.priority = band.priority::int2 and j.group_key is null
-          and j.worker_id is null
+          and ${isFree(tables)}
         order by j.run_at, j.id limit (select ${MAX_ADOPTED}::int8)
         for no key update skip locked
       ) as j
