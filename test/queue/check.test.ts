@@ -383,7 +383,9 @@ describe('upkeep', () => {
     const change = `${TUNED}
       insert into queue_workers (name, queues) values ('live', '["grouped", "plain", "declared"]');
       insert into queue_jobs (queue, kind, group_key, payload, max_attempts)
-        values ('grouped', 'k', 'a', 'null', 1), ('grouped', 'k', 'b', 'null', 1), ('plain', 'k', null, 'null', 1)`;
+        values ('grouped', 'k', 'a', 'null', 1), ('grouped', 'k', 'b', 'null', 1), ('plain', 'k', null, 'null', 1);
+      insert into queue_jobs (queue, kind, group_key, payload, max_attempts, worker_id, attempt, claimed_at)
+        values ('grouped', 'k', 'of a dead worker', 'null', 1, 1000000, 1, now())`;
     const findings = await foundAfter(change);
     expect(findings).toMatchObject([{ code: 'groups-undeclared', queue: 'grouped' }]);
     expect(findings[0]?.message).toContain("Jobs of 'grouped' are in groups");
