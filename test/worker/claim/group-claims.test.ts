@@ -281,29 +281,43 @@ describe('two claims beside each other', () => {
   }
 });
 
-test('a claim that has passed groups does not say that nothing is left among these', async () => {
-  const many = 15_000;
-  const others = await addJobs(
-    database.client,
-    Array.from({ length: many }, () => ({ kind: 'other' })),
-  );
-  await database.client`
-    with turns as (
-      update queue_jobs set group_key = 'key-' || (id - ${others[0] ?? 0}) returning group_key, id
-    )
-    insert into queue_groups (queue, group_key, ready_at, turn)
-    select 'q', group_key, '-infinity', id - ${others[0] ?? 0} from turns`;
-  const claims = claimsOn(database.db);
-  // It first looks at some, and then seeks among the first of them.
-  expect(await claims.next(200, 0)).toMatchObject({ jobs: [], goesOn: true });
-  expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
-  await addGrouped(database.client, [{ group: 'key-5000' }]);
-  // Another worker folds the note in.
-  while ((await admitGroups(database.db, groupedTables(), 'q')) > 0);
-  expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false });
-  const claimed = await until(async () => {
-    const { jobs } = await claims.next(200, 0);
-    return jobs.length > 0 && jobs;
+describe('where more groups than one claim passes have nothing for it', () => {
+  beforeEach(async () => {
+    const others = await addJobs(
+      database.client,
+      Array.from({ length: 15_000 }, () => ({ kind: 'other' })),
+    );
+    await database.client`
+      with turns as (
+        update queue_jobs set group_key = 'key-' || (id - ${others[0] ?? 0}) returning group_key, id
+      )
+      insert into queue_groups (queue, group_key, ready_at, turn)
+      select 'q', group_key, '-infinity', id - ${others[0] ?? 0} from turns`;
   });
-  expect(claimed).toMatchObject([{ group: 'key-5000' }]);
+
+  test('the last claim that passes them says that nothing is left', async () => {
+    const claims = claimsOn(database.db);
+    for (const _ of ['once', 'and again']) {
+      // It first looks at some, and then seeks among the first of them.
+      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: true });
+      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: true, goesOn: false });
+    }
+  });
+
+  test('and not if a job was told of meanwhile, which may be among the groups that it has passed', async () => {
+    const claims = claimsOn(database.db);
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], goesOn: true });
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+    await addGrouped(database.client, [{ group: 'key-5000' }]);
+    // Another worker folds the note in.
+    while ((await admitGroups(database.db, groupedTables(), 'q')) > 0);
+    claims.noteTold();
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false });
+    const claimed = await until(async () => {
+      const { jobs } = await claims.next(200, 0);
+      return jobs.length > 0 && jobs;
+    });
+    expect(claimed).toMatchObject([{ group: 'key-5000' }]);
+  });
 });

@@ -37,6 +37,8 @@ export interface HandlerHoldsOptions {
 export interface GroupClaims extends QueueClaims {
   /** Whether jobs of a group may wait for the end of another, which nothing tells but a claim. */
   readonly awaitsEnds: boolean;
+  /** Told of a job: it may be in a group that claims have just passed. */
+  noteTold(): void;
   /** Workers are gone, or may have been before: jobs that they held may be free. */
   seekFreed(): void;
 }

@@ -131,6 +131,7 @@ export class ClaimLoop implements IdleQueue {
     // Where jobs wait for room, another worker may make it, which sends no notification.
     const all = othersNotify && !this.#awaitsEnds && !this.#options.gate;
     this.#pace.noteTold(performance.now(), all);
+    this.#groupClaims?.noteTold();
     this.#bell.tell(all);
   }
 

@@ -45,6 +45,8 @@ export class ClaimsByTurns implements GroupClaims {
   #ringFirst = false;
   /** How many groups the next claim that seeks passes: one after the other they seek among all. */
   #passed = 0;
+  /** The kinds that a round of such claims has sought from its first on, with no job found or told of. */
+  #soughtAll: readonly string[] = [];
   /** A claim has met a group of which only so many jobs may be held: that may be set at run time. */
   #metBounds = false;
   readonly #starts: GroupStarts;
@@ -65,6 +67,10 @@ export class ClaimsByTurns implements GroupClaims {
 
   get hasNewRoom(): boolean {
     return this.#leftOut.some((kind) => this.#roomOf(kind) > 0);
+  }
+
+  noteTold(): void {
+    this.#soughtAll = [];
   }
 
   /**
@@ -128,6 +134,7 @@ export class ClaimsByTurns implements GroupClaims {
       seeks: outlook.seeks,
       passed: this.#passed,
     };
+    if (claim.passed === 0) this.#soughtAll = kinds;
     // Of two claims each would take what there is room for.
     const shares = inHalves ? halves(demand) : [demand];
     // Of two first jobs one waits behind many others: a crash must not spend its attempt.
@@ -167,8 +174,11 @@ export class ClaimsByTurns implements GroupClaims {
       (unsought && this.#options.isDrain) ||
       metRate ||
       isBehind;
-    // Since a claim looked at the groups that this one has passed, jobs may have come into them.
-    const isPartial = claim.passed > 0 || unsought;
+    // Into the groups that it has passed jobs may have come since others of its round looked at them.
+    const isWhole = claim.passed === 0 || kinds.every((kind) => this.#soughtAll.includes(kind));
+    const isPartial = unsought || !isWhole;
+    // Groups have moved, so the next one may pass some that none has looked at.
+    if (jobs.length > 0 || more || left) this.#soughtAll = [];
     const sawEnd = jobs.length < demand && !more && !left && !isPartial && failure === undefined;
     const endMs = performance.now();
     return { ...asked, jobs, sawEnd, leftOut, endMs, goesOn, failure };
