@@ -11,9 +11,12 @@ import {
   unvalidated,
 } from 'drizzle-queue';
 import { queueSchedules } from 'drizzle-queue/schema/control';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { REQUESTED } from '../../../src/core/sql/wake-channel.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import { MOST_BYTES } from '../../../src/features/schedules/catch-up.ts';
+import { Firing } from '../../../src/features/schedules/worker/firing.ts';
+import { tables } from '../../queries/support/jobs.ts';
 import { emptyTables } from '../../support/empty-tables.ts';
 import { gate } from '../../support/gate.ts';
 import { runningMsUntil } from '../../support/running-time.ts';
@@ -54,6 +57,30 @@ test('a tick starts its job soon, and not by the next look of the minute', async
   const { worker } = await ticking([secondly('a')]);
   // The first tick comes within a second.
   expect(await runningMsUntil(nextEvent(worker, 'began'))).toBeLessThan(3_000);
+});
+
+test('a worker looks at all schedules and at its own within a minute, at the latest', async () => {
+  const declared = await queue.schedules.toStore('test', yearly('a'));
+  const firing = (channel: string | undefined, schedules = [declared]) =>
+    new Firing({
+      db: database.db,
+      tables: { ...tables, queueSchedules },
+      channel,
+      workerId: 1,
+      declared: schedules,
+      kinds: [],
+      listener: { listening: true },
+      events: new WorkerEmitter(),
+      retries: { sleep: async () => false },
+    });
+  vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const own = firing('channel');
+  await database.client`insert into queue_workers (id, name, queues) overriding system value values (1, 'w', '[]')`;
+  expect(await own.look()).toBeLessThan(60_000);
+  expect(await firing('channel', []).look()).toBeLessThan(60_000);
+  // Of one that is set it is not told.
+  expect(await firing(undefined, []).look()).toBeLessThan(10_000);
 });
 
 describe.each([true, false])('one that is set while workers run; they listen: %s', (listen) => {

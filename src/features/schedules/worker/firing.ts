@@ -32,8 +32,11 @@ export interface FiringOptions {
 
 /** The most schedules in one look, and in one statement that fires, unless their jobs are more. */
 const BATCH = 100;
-/** How often to look when no tick is near: a schedule may have been set whose notification was missed. */
-const LISTENING_LOOK_MS = 60_000;
+/**
+ * How often to look when no tick is near: a schedule may have been set whose notification was missed. With its
+ * jitter it is less than a minute, after which a first tick would be too late to fire: see `catchUp: 'none'`.
+ */
+const LISTENING_LOOK_MS = 45_000;
 /** Longer than the time to the next look. */
 const HORIZON_MS = 2 * LISTENING_LOOK_MS;
 const POLLING_LOOK_MS = 5_000;
@@ -41,8 +44,8 @@ const POLLING_LOOK_MS = 5_000;
 const SPREAD_MS = 10;
 /** After a look that could not fire what was due: another worker is at it, or a transaction of the app's. */
 const AGAIN_MS = 250;
-/** How often a worker looks whether what it declares is still what the table says. */
-const DECLARE_MS = 60_000;
+/** How often a worker looks whether what it declares is still what the table says: within a minute. */
+const DECLARE_MS = 45_000;
 /** After it could not write all of that: a tick was due just then, or a row was locked. */
 const DECLARE_AGAIN_MS = 1_000;
 const TIDY_MS = 3_600_000;
@@ -189,8 +192,9 @@ export class Firing implements BackgroundPart {
       if (isFull) for (const { name } of due) if (!fired.has(name) && !left.has(name)) passedOver.add(name);
       if (fired.size > 0 || isFull) continue;
       const next = found.find(({ dueInMs }) => dueInMs > 0)?.dueInMs ?? Number.POSITIVE_INFINITY;
-      const { listener } = this.#options;
-      const lookMs = jitter(listener.listening ? LISTENING_LOOK_MS : POLLING_LOOK_MS);
+      const { channel, listener } = this.#options;
+      const isTold = channel !== undefined && listener.listening;
+      const lookMs = jitter(isTold ? LISTENING_LOOK_MS : POLLING_LOOK_MS);
       const againMs = due.length > 0 || passedOver.size > 0 ? AGAIN_MS : this.#nextTryMs(lookedMs);
       return Math.max(Math.min(next, lookMs, againMs), 0);
     }
