@@ -1,5 +1,5 @@
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { servedQueues } from '../../src/core/worker/served-queues.ts';
 import { untouched } from '../queue/support/executors.ts';
 
@@ -21,6 +21,24 @@ test('more than 10,000 queues are refused, also where only the handlers name the
   expect(() => servedQueues({ handlers, queues })).toThrow(message);
   expect(servedQueues({ handlers: many.slice(1) }).size).toBe(10_000);
 });
+
+test.each(['mail', 'constructor', 'toString'])(
+  'a handler of the queue %s, which is not served, is a warning',
+  (name) => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    onTestFinished(() => warned.mockRestore());
+    const job = defineJob('lost', { queue: name });
+    servedQueues({
+      handlers: [...handlers, handle(job, () => {})],
+      queues: { mail: {}, default: {}, [name]: {} },
+    });
+    expect(warned).not.toHaveBeenCalled();
+    servedQueues({ handlers: [handle(job, () => {})], queues: { other: {} } });
+    expect(warned.mock.calls).toEqual([
+      [expect.stringContaining(`'lost', whose queue '${name}' is not among`), expect.anything()],
+    ]);
+  },
+);
 
 describe('how many jobs of a queue run at once', () => {
   test('ten, unless the worker or the queue says', () => {

@@ -68,7 +68,7 @@ export function servedQueues<TDb>({
     return new Map([...named].map((queue) => [queue, settings]));
   }
   checkByName(queues);
-  const served = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
+  const entries = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
     const what = `createWorker: queues['${queue}']`;
     const { concurrency = usual, aging } = checkOptions(what, settings, SETTINGS);
     return [
@@ -79,11 +79,12 @@ export function servedQueues<TDb>({
       },
     ];
   });
-  checkCount(served.length);
-  if (served.length === 0)
+  const served = new Map(entries);
+  checkCount(served.size);
+  if (served.size === 0)
     throw new TypeError('createWorker: queues is empty; name a queue, or leave it out to serve all');
   for (const { job } of handlers) {
-    if (queues[job.queue] === undefined) {
+    if (!served.has(job.queue)) {
       // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
       warn(
         `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ` +
@@ -91,7 +92,7 @@ export function servedQueues<TDb>({
       );
     }
   }
-  return new Map(served);
+  return served;
 }
 
 function checkCount(queues: number): void {
