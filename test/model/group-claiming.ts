@@ -4,7 +4,7 @@ import type { Runner } from '../../src/core/sql/executor.ts';
 import { admitGroups, MAX_NOTES } from '../../src/features/limits/queries/admit-groups.ts';
 import { claimGroupedJobs } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { noteFreedGroups } from '../../src/features/limits/queries/note-groups.ts';
-import { AT_ONCE } from '../queries/support/groups.ts';
+import { AT_ONCE, groupClaimOf } from '../queries/support/groups.ts';
 import { expectAllowed, RUN, startable } from './group-rules.ts';
 import type { Happenings } from './happenings.ts';
 import type { ModelJob } from './model-job.ts';
@@ -123,15 +123,15 @@ export async function send(
   workerId: number,
 ): Promise<readonly ClaimedJob[]> {
   const { tables, limits, serial } = world.groupsOf(queue);
-  const { jobs } = await claimGroupedJobs(db, tables, {
+  const claim = groupClaimOf(workerId, {
     queue,
     kinds,
     limit,
-    workerId,
     beginning: beginningOf(beginning),
     starts: AT_ONCE,
     limits: { ...limits, run: serial === undefined ? undefined : RUN },
   });
+  const { jobs } = await claimGroupedJobs(db, tables, claim);
   return jobs;
 }
 

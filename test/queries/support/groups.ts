@@ -69,15 +69,27 @@ export const AT_ONCE: StartTimes = {
 
 export function groupClaimOf(
   workerId: number,
-  { limits, ...claim }: Partial<Omit<GroupClaim, 'limits'>> & { readonly limits?: Partial<ClaimLimits> } = {},
+  {
+    limits,
+    limit = 10,
+    ...claim
+  }: Partial<Omit<GroupClaim, 'limits'>> & { readonly limits?: Partial<ClaimLimits> } = {},
 ): GroupClaim {
   return {
     queue: 'q',
     kinds: ['k'],
-    limit: 10,
+    limit,
+    groups: limit,
+    rooms: new Map(),
+    starts: limits?.rate === undefined ? undefined : AT_ONCE,
+    withCosts: false,
     beginning: 0,
     workerId,
-    starts: limits?.rate === undefined ? undefined : AT_ONCE,
+    without: [],
+    ringFirst: false,
+    seeks: false,
+    passed: 0,
+    ifTablesAre: undefined,
     ...claim,
     limits: { ...NO_LIMITS, ...limits },
   };

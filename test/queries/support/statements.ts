@@ -235,7 +235,7 @@ import {
   queueWaits,
 } from '../../../src/features/workflows/schema/index.ts';
 import { hasBegun } from '../../../src/features/workflows/sql/begun-job.ts';
-import { AT_ONCE } from './groups.ts';
+import { AT_ONCE, groupClaimOf } from './groups.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -364,14 +364,12 @@ export function allStatements(
     after: { runUs: BigInt(time.getTime()) * 1_000n, id },
     bound: 100,
   } as const;
-  const groupClaim = {
+  const groupClaim = groupClaimOf(id, {
     queue: text,
     kinds: [text],
-    limit: 10,
-    beginning: 0 as const,
-    workerId: id,
-    limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
-  };
+    starts: undefined,
+    limits: { concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
+  });
   const override = { concurrency: 2, rate: { limit: 100, perMs: 60_000 } };
   const slice = {
     queue: text,

@@ -129,10 +129,11 @@ export class ClaimsByTurns implements GroupClaims {
       workerId,
       limits: { concurrency, rate, run: attempts.mostPerGroup },
       rooms,
-      withCosts: this.#options.gate?.countsCosts,
+      withCosts: this.#options.gate?.countsCosts ?? false,
       without,
       seeks: outlook.seeks,
       passed: this.#passed,
+      ifTablesAre: undefined,
     };
     if (claim.passed === 0) this.#soughtAll = kinds;
     // Of two claims each would take what there is room for.
@@ -141,7 +142,10 @@ export class ClaimsByTurns implements GroupClaims {
     const begins = beginning === 1 && shares.length === 1 ? 1 : 0;
     const claims = shares.map((limit) => {
       this.#ringFirst = !this.#ringFirst;
-      return this.#claim({ ...claim, limit, beginning: begins, ringFirst: this.#ringFirst }, few);
+      return this.#claim(
+        { ...claim, limit, groups: limit, beginning: begins, ringFirst: this.#ringFirst },
+        few,
+      );
     });
     const outcomes = await Promise.allSettled(claims);
     const answers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -184,7 +188,7 @@ export class ClaimsByTurns implements GroupClaims {
     return { ...asked, jobs, sawEnd, leftOut, endMs, goesOn, failure };
   }
 
-  async #claim(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
+  async #claim(claim: Omit<GroupClaim, 'starts'>, few: boolean): Promise<GroupClaimResult> {
     const starts = this.#starts.ofClaim();
     const answer = await this.#send({ ...claim, starts }, few);
     if (starts !== undefined) this.#starts.noteAnswer(starts);
