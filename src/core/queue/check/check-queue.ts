@@ -273,8 +273,8 @@ async function undeclaredGroups(
         'a worker with these limits does not claim these jobs',
       fix:
         `Declare groups for '${queue}' with limitsIn here too. If no process does any more: update ` +
-        `${quotedName(tables.queueJobs)} set group_key = null where queue = '${queue}' and (worker_id is null ` +
-        `or worker_id not in (select id from ${quotedName(tables.queueWorkers)}))`,
+        `${quotedName(tables.queueJobs)} set group_key = null where queue = '${queue}' and ` +
+        `(worker_id is null or worker_id not in (select id from ${quotedName(tables.queueWorkers)}))`,
     });
   }
   return findings;

@@ -33,8 +33,8 @@ export interface FiringOptions {
 /** The most schedules in one look, and in one statement that fires, unless their jobs are more. */
 const BATCH = 100;
 /**
- * How often to look when no tick is near: a schedule may have been set whose notification was missed. With its
- * jitter it is less than a minute, after which a first tick would be too late to fire: see `catchUp: 'none'`.
+ * How often to look when no tick is near: a schedule may have been set whose notification was missed. With
+ * its jitter it is less than a minute, after which `catchUp: 'none'` takes a first tick for missed.
  */
 const LISTENING_LOOK_MS = 45_000;
 /** Longer than the time to the next look. */
