@@ -317,6 +317,25 @@ describe('a row that refuses its claim, in a group', () => {
     expect(await setsAsideAmong(900, 2)).toEqual(setAside(refs[299]?.id));
   });
 
+  test('costs only itself behind more groups than one claim passes', async () => {
+    const many = 15_000;
+    await database.client`
+      insert into queue_jobs (queue, kind, group_key, payload, max_attempts)
+      select 'f', 'other', 'g' || n, to_jsonb(n), 1 from generate_series(1, ${many}::int4) as n`;
+    await database.client`
+      insert into queue_groups (queue, group_key, turn, ready_at)
+      select 'f', case when n > ${many} then '0' else 'g' || n end, n, '-infinity'
+      from generate_series(1, ${many}::int4 + 1) as n`;
+    const refs = await grouped.enqueueMany(
+      database.db,
+      inFairGroups(1),
+      numbers(4).map(({ payload }) => ({ payload: -payload })),
+    );
+    await database.client`delete from queue_notes`;
+    await constrain(-1);
+    expect(await setsAsideAmong(4, 10)).toEqual(setAside(refs[1]?.id));
+  });
+
   test('holds up only its group, where that keeps its order', async () => {
     await grouped.enqueueMany(database.db, inOrder, numbers(50));
     await constrain(7);
