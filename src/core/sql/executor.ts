@@ -132,12 +132,15 @@ export function rowsOf(result: unknown): RawRow[] | undefined {
   return Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
 }
 
+/** Not the name of an error of the system, such as EPIPE. PostgreSQL's own have digits, and none begins with E. */
+const SQLSTATE = /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/;
+
 /** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     // Bun has it in `errno`; Bun's and Node's `code` holds names such as ECONNRESET.
     for (const value of [Reflect.get(at, 'code'), Reflect.get(at, 'errno')]) {
-      if (typeof value === 'string' && /^[0-9A-Z]{5}$/.test(value)) return value;
+      if (typeof value === 'string' && SQLSTATE.test(value)) return value;
     }
   }
   return undefined;

@@ -3,8 +3,7 @@ import { sqlStateOf } from './executor.ts';
 /** Whether an error says that the connection is gone, rather than that a statement was refused. */
 export function isLoss(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
-  // Socket errors have codes such as EPIPE, which look like a SQLSTATE; the others are Postgres's classes.
-  return sqlState === undefined || /^(08|57P|25P03|E)/.test(sqlState);
+  return sqlState === undefined || /^(08|57P|25P03)/.test(sqlState);
 }
 
 /** Whether the server, or its host, has answered: with an error of its own, or by closing the connection. */
