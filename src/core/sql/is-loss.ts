@@ -3,7 +3,22 @@ import { sqlStateOf } from './executor.ts';
 /** Whether an error says that the connection is gone, rather than that a statement was refused. */
 export function isLoss(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
-  return sqlState === undefined || /^(08|57P|25P03)/.test(sqlState);
+  if (sqlState === undefined || /^(08|57P|25P03)/.test(sqlState)) return true;
+  return endsSession(error) && !ENTRY_DENIED.test(sqlState);
+}
+
+/** No connection comes of it, however often it is tried: a wrong password, no such database, no right to it. */
+const ENTRY_DENIED = /^(28|3D|42)/;
+
+/**
+ * Whether the server, or a pooler in front of it, has closed the connection with this error. No row is a
+ * reason for that, whatever the SQLSTATE: Supavisor gives XX000 each time.
+ */
+export function endsSession(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (/^(FATAL|PANIC)$/.test(String(Reflect.get(at, 'severity')))) return true;
+  }
+  return false;
 }
 
 /** Whether the server, or its host, has answered: with an error of its own, or by closing the connection. */

@@ -21,17 +21,19 @@ beforeEach(async () => {
   await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
 });
 
-/** A proxy in front of the database, on a Unix socket as that of Cloud SQL. */
+/** A pooler in front of the database, on a Unix socket as that of Cloud SQL. */
 class Pooler {
   readonly #server: Server;
   readonly #clients = new Set<Socket>();
+  /** Answers the next settlement with this, and closes its connection, so that the database never gets it. */
+  lastWords: Buffer | undefined;
 
   private constructor(url: URL) {
     this.#server = createServer((client) => {
       const server = connect(Number(url.port), url.hostname);
       this.#clients.add(client);
       for (const socket of [client, server]) socket.on('error', () => undefined);
-      client.on('close', () => server.destroy()).on('data', (bytes) => server.write(bytes));
+      client.on('close', () => server.destroy()).on('data', (bytes) => this.#pass(bytes, client, server));
       server.on('close', () => client.destroy()).on('data', (bytes) => client.write(bytes));
     });
   }
@@ -52,6 +54,23 @@ class Pooler {
     this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
   }
+
+  #pass(bytes: Buffer, client: Socket, server: Socket): void {
+    if (this.lastWords === undefined || !SETTLEMENT.test(bytes.toString('latin1'))) {
+      server.write(bytes);
+      return;
+    }
+    client.end(this.lastWords);
+    this.lastWords = undefined;
+  }
+}
+
+/** An error in the protocol: a length, then fields. */
+function errorResponse(severity: string, code: string, message: string): Buffer {
+  const fields = Buffer.from(`S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
+  const head = Buffer.from('E\0\0\0\0');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
 }
 
 /** @param onSettlement called right before the first settlement is sent */
@@ -86,6 +105,13 @@ async function throughPooler(onSettlement: (pooler: Pooler) => void) {
 
 const breaks: readonly [string, string, (pooler: Pooler) => void][] = [
   ['is closed before it is written to', 'EPIPE', (pooler) => pooler.cut()],
+  [
+    'is closed by a pooler with an error of the class XX',
+    'Database connection closed',
+    (pooler) => {
+      pooler.lastWords = errorResponse('FATAL', 'XX000', 'Database connection closed');
+    },
+  ],
 ];
 
 describe.each(breaks)('where the connection of a settlement %s', (_, reason, onSettlement) => {

@@ -1,4 +1,5 @@
 import { sqlStateOf } from '../../sql/executor.ts';
+import { endsSession } from '../../sql/is-loss.ts';
 
 const CANCELLED_STATEMENT = '57014';
 /** Cancelled, or above a limit such as `temp_file_limit`: a smaller statement may be accepted. */
@@ -17,7 +18,7 @@ const ABOUT_THE_SERVER = /^(08|25|28|3D|40|53|57|58)/;
  */
 export function isAboutTheServer(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
-  if (sqlState === undefined) return true;
+  if (sqlState === undefined || endsSession(error)) return true;
   return ABOUT_THE_SERVER.test(sqlState) && !OF_THE_STATEMENT.test(sqlState);
 }
 
