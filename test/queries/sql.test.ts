@@ -170,6 +170,7 @@ test('the texts hold no literals but their own', () => {
       `'metadata'`,
       `'priority'`,
       `'schedule'`,
+      `'{"a_key": 0}'`,
       `'{}'`,
     ].sort(),
   );

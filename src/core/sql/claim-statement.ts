@@ -172,7 +172,10 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
       ifTableIs ? sql` and ${isOf(ifTableIs)}` : sql``
     }`,
     returning: claimedColumns(tables, withCosts),
-    answer: { name: 'claimed', select: claimedRows(tables, { withSize: ifTableIs, withCosts }) },
+    answer: {
+      name: 'claimed',
+      select: claimedRows(tables, { withSize: ifTableIs, withCosts, withSample: heedPauses }),
+    },
   });
 }
 

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
+import { answerSample } from './answer-sample.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 import { ownNames, ownRecord, selectOwn } from './own-values.ts';
@@ -110,18 +111,25 @@ function batchOf(tables: QueueTables): SQL {
  *
  * @param withSize with the column of `tableSize`, and with a row of that alone where none is claimed
  * @param withCosts as there
+ * @param withSample with the column of `answerSample`
  */
 export function claimedRows(
   tables: QueueTables,
   {
     withSize,
     withCosts = false,
-  }: { readonly withSize?: TableSize | undefined; readonly withCosts?: boolean } = {},
+    withSample = false,
+  }: {
+    readonly withSize?: TableSize | undefined;
+    readonly withCosts?: boolean;
+    readonly withSample?: boolean;
+  } = {},
 ): SQL {
   const size = withSize ? sql`t.${sql.raw(withSize)}, ` : sql``;
+  const sample = withSample ? sql`${answerSample}, ` : sql``;
   const own = ownColumnsOf(tables.queueJobs);
   return sql`
-    select ${size}j.id, j.kind, j.payload, ${payloadBytes} as payload_bytes, j.priority,
+    select ${size}${sample}j.id, j.kind, j.payload, ${payloadBytes} as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,

@@ -132,7 +132,7 @@ export function rowsOf(result: unknown): RawRow[] | undefined {
   return Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
 }
 
-/** Not the name of an error of the system, such as EPIPE. PostgreSQL's own have digits, and none begins with E. */
+/** Not the name of an error of the system, such as EPIPE: PostgreSQL's own have digits. */
 const SQLSTATE = /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/;
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */

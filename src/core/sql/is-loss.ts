@@ -7,7 +7,7 @@ export function isLoss(error: unknown): boolean {
   return endsSession(error) && !ENTRY_DENIED.test(sqlState);
 }
 
-/** No connection comes of it, however often it is tried: a wrong password, no such database, no right to it. */
+/** No connection is made, however often it is tried: a wrong password, no such database, no right to it. */
 const ENTRY_DENIED = /^(28|3D|42)/;
 
 /**

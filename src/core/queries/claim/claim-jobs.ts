@@ -1,5 +1,6 @@
 import type { SQL } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { checkSample } from '../../sql/answer-sample.ts';
 import { inClaimOrder } from '../../sql/claim-order.ts';
 import { type Claim, claimStatement, MAX_CLAIM_BYTES, shapeOf, valuesOf } from '../../sql/claim-statement.ts';
 import { type ClaimedJob, forgetRows, toClaimedJobs } from '../../sql/claimed-job.ts';
@@ -35,6 +36,8 @@ export type { ClaimedJob } from '../../sql/claimed-job.ts';
 export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
+  // A worker has looked when it started; `runNext` has no start.
+  if (claim.heedPauses && rows[0] !== undefined) checkSample(rows[0]);
   // The rows of an update come in no order.
   const jobs = toClaimedJobs(tables.queueJobs, inClaimOrder(rows, claim), claim.queue);
   forgetRows(rows);

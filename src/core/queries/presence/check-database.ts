@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { getTableConfig } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, UnsupportedPostgresError } from '../../../errors.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { answerSample, checkSample } from '../../sql/answer-sample.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { type FeatureTables, namedTables } from '../../sql/feature-tables.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
@@ -13,9 +14,9 @@ import { hasCitus } from './is-citus.ts';
 export const OLDEST_SUPPORTED = 140_000;
 
 /**
- * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
- * rights. All that is missing of the tables is in one error. Returns the tables with what it has found out
- * about the server.
+ * Checks that the driver's answers can be read, the server is new enough, the tables have this version's
+ * columns and the role has a worker's rights. All that is missing of the tables is in one error. Returns the
+ * tables with what it has found out about the server.
  *
  * @param features the tables that features bring, where the worker uses them
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
@@ -34,6 +35,7 @@ export async function checkDatabase(
     databaseStateQuery(Object.fromEntries(all.map(({ key, table }) => [key, table]))),
   );
   const [server] = rows;
+  if (server !== undefined) checkSample(server);
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
   const absent: string[] = [];
   const incomplete: string[] = [];
@@ -76,7 +78,8 @@ export function databaseStateQuery(tables: object): SQL {
   return sql`
     select current_setting('server_version_num')::int4 as number,
       current_setting('server_version') as version, ${hasCitus} as citus,
-      has_function_privilege('pg_control_system()', 'execute') as identified, t.key, a.attname as name
+      has_function_privilege('pg_control_system()', 'execute') as identified, ${answerSample},
+      t.key, a.attname as name
     from jsonb_to_recordset(${JSON.stringify(sought)}::text::jsonb) as t(key text, name text)
     left join pg_attribute as a
       on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped`;

@@ -1,0 +1,75 @@
+import { drizzle as drizzleNode } from 'drizzle-orm/node-postgres';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { createQueue, createWorker, type Database, defineJob, drain, handle, runNext } from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import pg from 'pg';
+import postgres from 'postgres';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { emptyTables } from '../support/empty-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const work = defineJob('work');
+
+function postgresJs(options: postgres.Options<Record<string, postgres.PostgresType>>): Database {
+  const client = postgres(database.url, { ...options, max: 2, onnotice: () => undefined });
+  onTestFinished(() => client.end());
+  return drizzle({ client });
+}
+
+function nodePostgres(types: pg.CustomTypesConfig): Database {
+  const pool = new pg.Pool({ connectionString: database.url, max: 2, types });
+  onTestFinished(() => pool.end());
+  return drizzleNode({ client: pool });
+}
+
+const asText = { to: 3802, from: [3802], serialize: String, parse: (text: unknown) => text };
+const renamed = 'The driver renames columns, so drizzle-queue cannot read its jobs';
+const unparsed = 'The driver does not parse jsonb, so drizzle-queue cannot read its jobs';
+
+const clients: readonly [string, string, () => Database][] = [
+  ['columns in camel case', renamed, () => postgresJs({ transform: postgres.camel })],
+  ['jsonb as text', unparsed, () => postgresJs({ types: { jsonb: asText } })],
+];
+
+afterEach(async () => {
+  expect(await database.db.select().from(queueJobs)).toMatchObject([
+    { attempt: 0, workerId: null, errors: [] },
+  ]);
+  await emptyTables(database.client, 'queue_jobs', 'queue_results', 'queue_workers');
+});
+
+async function enqueued(): Promise<number> {
+  return (await queue.enqueue(database.db, work)).id;
+}
+
+describe.each(clients)('a client of postgres.js that hands out %s', (_, message, open) => {
+  test('is refused by workers, drain, runNext and find, which leave the job as it is', async () => {
+    const db = open();
+    const options = { queue, handlers: [handle(work, () => undefined)] };
+    const id = await enqueued();
+    await expect(createWorker(db, options).start()).rejects.toThrow(message);
+    await expect(drain(db, { ...options, deadlineMs: 10_000 })).rejects.toThrow(message);
+    await expect(runNext(db, options)).rejects.toThrow(message);
+    await expect(runNext(db, { ...options, id })).rejects.toThrow(message);
+    await expect(queue.find(db, id)).rejects.toThrow(message);
+    await expect(queue.list(db)).rejects.toThrow(message);
+  });
+});
+
+test('a client that renames the keys of jsonb alone is refused where jobs are run', async () => {
+  const message = 'The driver renames the keys of jsonb, so drizzle-queue cannot read its jobs';
+  const db = postgresJs({ transform: { value: postgres.toCamel.value } });
+  const options = { queue, handlers: [handle(work, () => undefined)] };
+  await enqueued();
+  await expect(createWorker(db, options).start()).rejects.toThrow(message);
+  await expect(runNext(db, options)).rejects.toThrow(message);
+});
+
+test('a pool of node-postgres whose connections read everything as text is refused by workers', async () => {
+  const db = nodePostgres({ getTypeParser: () => (text: string | Buffer) => text });
+  await enqueued();
+  const worker = createWorker(db, { queue, handlers: [handle(work, () => undefined)] });
+  await expect(worker.start()).rejects.toThrow(unparsed);
+});
