@@ -23,6 +23,7 @@ const greet = defineJob('greet', {
 });
 const flaky = defineJob('flaky', { queue: 'flaky', maxAttempts: 3, backoff: fixedBackoff(0) });
 const forgotten = defineJob('forgotten', { queue: 'forgotten', keepResult: false });
+const counted = defineJob('counted', { queue: 'counted' });
 const brief = defineJob('brief', {
   payload: unvalidated<number | null>(),
   queue: 'brief',
@@ -52,6 +53,16 @@ export const working: readonly Behaviour[] = [
       assert.deepEqual(found.output, { text: 'Hello, Ada' });
       assert.ok(found.finishedAt instanceof Date);
       assert.deepEqual(dates, [at]);
+    },
+  },
+  {
+    name: 'counts, measures and checks, with a bound of time where there are transactions',
+    async run({ db }) {
+      await queue.enqueue(db, counted);
+      const { queues } = await queue.stats(db);
+      assert.equal(queues.find(({ queue }) => queue === 'counted')?.due, 1);
+      assert.ok((await queue.vitals(db)).vitals.length > 0);
+      assert.ok(Array.isArray(await queue.check(db)));
     },
   },
   {
