@@ -168,8 +168,10 @@ function missingMigration(
       new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
     ),
   );
-  // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
-  if (!named && (!lacksColumn || withUsersSql)) return undefined;
+  // The message often names a column by an alias or a CTE, but all columns of our statements are ours. Those
+  // of a trigger's function are the app's.
+  const isOfFunction = ofDriver !== undefined && typeof Reflect.get(ofDriver, 'where') === 'string';
+  if (!named && (!lacksColumn || withUsersSql || isOfFunction)) return undefined;
   const what = `The queue's tables are not up to date (${message})`;
   return new MissingMigrationError(what, { cause: ofDriver }, entry ?? named?.entry);
 }

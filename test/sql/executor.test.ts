@@ -1,0 +1,32 @@
+import { createQueue, defineJob } from 'drizzle-queue';
+import { afterEach, expect, test } from 'vitest';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const work = defineJob('work');
+
+afterEach(async () => {
+  await database.client`drop function if exists audit() cascade`;
+});
+
+test('a column that a function of the app lacks is no missing migration', async () => {
+  await database.client.unsafe(`
+    create function audit() returns trigger language plpgsql as 'begin perform new.nosuch; return new; end';
+    create trigger audit before insert on queue_jobs for each row execute function audit()`);
+  const refused = await queue.enqueue(database.db, work).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ cause: { message: 'record "new" has no field "nosuch"' } });
+  expect(sqlStateOf(refused)).toBe('42703');
+  expect(refused).not.toMatchObject({ name: 'MissingMigrationError' });
+});
+
+test.each([
+  ['40001', '40001'],
+  ['P0001', 'P0001'],
+  ['EA001', 'EA001'],
+  ['EPIPE', undefined],
+  ['EBADF', undefined],
+])('an error with the code %s has the SQLSTATE %s', (code, sqlState) => {
+  expect(sqlStateOf(Object.assign(new Error('write failed'), { code }))).toBe(sqlState);
+});
