@@ -1,6 +1,6 @@
 import { createQueue, defineJob } from 'drizzle-queue';
 import { afterEach, expect, test } from 'vitest';
-import { sqlStateOf } from '../../src/core/sql/executor.ts';
+import { rowsOf, sqlStateOf } from '../../src/core/sql/executor.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -19,6 +19,15 @@ test('a column that a function of the app lacks is no missing migration', async 
   expect(refused).toMatchObject({ cause: { message: 'record "new" has no field "nosuch"' } });
   expect(sqlStateOf(refused)).toBe('42703');
   expect(refused).not.toMatchObject({ name: 'MissingMigrationError' });
+});
+
+test('rows are read from what each driver answers', () => {
+  const rows = [{ id: 1 }];
+  expect(rowsOf(rows)).toBe(rows);
+  expect(rowsOf({ rows })).toBe(rows);
+  // Drizzle on Xata over HTTP hands out the answer of its client.
+  expect(rowsOf({ records: rows, columns: [], warning: undefined })).toBe(rows);
+  expect(rowsOf(undefined)).toBeUndefined();
 });
 
 test.each([

@@ -128,8 +128,11 @@ export async function queryRows(
 
 /** The rows of what `db.execute` returns; `undefined` when it is no result. */
 export function rowsOf(result: unknown): RawRow[] | undefined {
-  // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }.
-  return Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
+  // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }, and
+  // Xata { records }.
+  if (Array.isArray(result)) return result;
+  const { rows, records } = Object(result) as { rows?: RawRow[]; records?: RawRow[] };
+  return rows ?? records;
 }
 
 /** Not the name of an error of the system, such as EPIPE: PostgreSQL's own have digits. */
