@@ -372,6 +372,21 @@ describe('what the workers tell', () => {
     for (const name of NAMES) expect(said).toContain(`${name} the worker stopped`);
   });
 
+  test('what each returns as undefined is as it is for all', async () => {
+    const started: ShardEvent<'started', Name>[] = [];
+    const of = (shard: Name): object => (shard === 'a' ? { concurrency: undefined, name: undefined } : {});
+    const handlers = [handle(note, () => {})];
+    const workers = created(
+      createWorkers(shards(), { concurrency: 2, name: 'fleet', log: false, handlers, each: of }),
+    );
+    workers.on('started', (told) => started.push(told));
+    await workers.start();
+    expect(started.find(({ shard }) => shard === 'a')).toMatchObject({
+      name: 'fleet/a',
+      concurrency: { default: 2 },
+    });
+  });
+
   test('healthHandler answers for all of them, and says which', async () => {
     const workers = created(createWorkers(shards(), { log: false, handlers: [handle(note, () => {})] }));
     const answer = healthHandler(workers);

@@ -60,11 +60,12 @@ export function createWorkers<
   const made = Object.entries<Shard<TDb, TOwn>>(shards).map(([name, { db, queue }]) => {
     // Its name is one of those that the type says.
     const own = each === undefined ? {} : checkObject(`${what}: what each returns`, each(name as TName));
-    const settings = { ...shared, log, name: `${base}/${name}`, ...own };
+    const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+    const settings = { ...shared, log, name: `${base}/${name}`, ...given };
     const prints = settings.log === undefined;
     // As in createWorker: that the handlers fit was checked at the call.
-    const given = { ...settings, queue, ...(prints && { log: false }) } as unknown;
-    const worker = createWorker<Database, OwnColumns>(db, given as Parameters<typeof createWorker>[1]);
+    const ofShard = { ...settings, queue, ...(prints && { log: false }) } as unknown;
+    const worker = createWorker<Database, OwnColumns>(db, ofShard as Parameters<typeof createWorker>[1]);
     if (prints) printing.push([name, worker]);
     return [name, worker] as const;
   });
