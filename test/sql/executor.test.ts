@@ -1,6 +1,7 @@
 import { createQueue, defineJob } from 'drizzle-queue';
 import { afterEach, expect, test } from 'vitest';
 import { rowsOf, sqlStateOf } from '../../src/core/sql/executor.ts';
+import { isLoss } from '../../src/core/sql/is-loss.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -28,6 +29,13 @@ test('rows are read from what each driver answers', () => {
   // Drizzle on Xata over HTTP hands out the answer of its client.
   expect(rowsOf({ records: rows, columns: [], warning: undefined })).toBe(rows);
   expect(rowsOf(undefined)).toBeUndefined();
+});
+
+test('an error that is its own cause has no SQLSTATE, and is looked through once', () => {
+  const error = new Error('the app went wrong');
+  error.cause = error;
+  expect(sqlStateOf(error)).toBeUndefined();
+  expect(isLoss(error)).toBe(true);
 });
 
 test.each([

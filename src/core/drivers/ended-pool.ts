@@ -1,3 +1,4 @@
+import { causesOf } from '../sql/causes-of.ts';
 import { type Executor, sqlStateOf } from '../sql/executor.ts';
 
 /** The code of postgres.js for a statement that came after `client.end()`. */
@@ -12,7 +13,7 @@ const ENDED = /^(Cannot use a pool after calling end on the pool|PGlite is close
 export function isPoolEnded(error: unknown): boolean {
   try {
     if (sqlStateOf(error) !== undefined) return false;
-    for (let at = error; at instanceof Error; at = at.cause) {
+    for (const at of causesOf(error)) {
       if (Reflect.get(at, 'code') === CONNECTION_ENDED || ENDED.test(at.message)) return true;
     }
   } catch {

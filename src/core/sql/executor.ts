@@ -2,6 +2,7 @@ import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, QueueError } from '../../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { causesOf } from './causes-of.ts';
 import { groupsInAny, membersIn } from './statement-context.ts';
 
 /** What the library's own statements need. */
@@ -140,7 +141,7 @@ const SQLSTATE = /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/;
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+  for (const at of causesOf(error)) {
     // Bun has it in `errno`; Bun's and Node's `code` holds names such as ECONNRESET.
     for (const value of [Reflect.get(at, 'code'), Reflect.get(at, 'errno')]) {
       if (typeof value === 'string' && SQLSTATE.test(value)) return value;
@@ -164,7 +165,7 @@ function missingMigration(
   if (!lacksColumn && sqlState !== UNDEFINED_TABLE) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   let ofDriver: Error | undefined;
-  for (let at = error; at instanceof Error; at = at.cause) ofDriver = at;
+  for (const at of causesOf(error)) ofDriver = at;
   const message = ofDriver?.message ?? '';
   const named = parts.find((part) =>
     Object.values(part?.tables ?? {}).some((table) =>

@@ -1,3 +1,4 @@
+import { causesOf } from './causes-of.ts';
 import { sqlStateOf } from './executor.ts';
 
 /** Whether an error says that the connection is gone, rather than that a statement was refused. */
@@ -15,7 +16,7 @@ const ENTRY_DENIED = /^(28|3D|42)/;
  * reason for that, whatever the SQLSTATE: Supavisor gives XX000 each time.
  */
 export function endsSession(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (const at of causesOf(error)) {
     if (/^(FATAL|PANIC)$/.test(String(Reflect.get(at, 'severity')))) return true;
   }
   return false;
@@ -24,7 +25,7 @@ export function endsSession(error: unknown): boolean {
 /** Whether the server, or its host, has answered: with an error of its own, or by closing the connection. */
 export function isRefusal(error: unknown): boolean {
   if (/^[0-9]/.test(sqlStateOf(error) ?? '')) return true;
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (const at of causesOf(error)) {
     if (/^ECONN(REFUSED|RESET)$/.test(String(Reflect.get(at, 'code')))) return true;
   }
   return false;

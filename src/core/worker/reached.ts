@@ -3,6 +3,7 @@ import { isPoolEnded } from '../drivers/ended-pool.ts';
 import { describeThrown } from '../job/describe-error.ts';
 import { hasLargeIds } from '../queries/presence/has-large-ids.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { causesOf } from '../sql/causes-of.ts';
 import { type Runner, sqlStateOf } from '../sql/executor.ts';
 import { IDS_TOO_LARGE } from '../sql/new-job-id.ts';
 import { isDistributed } from '../sql/statement-context.ts';
@@ -64,7 +65,7 @@ function isUnreachable(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state !== undefined && REFUSED.test(state)) return true;
   if (isPoolEnded(error)) return true;
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (const at of causesOf(error)) {
     if (/^(E[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+)$/.test(String(Reflect.get(at, 'code')))) return true;
   }
   return false;

@@ -1,3 +1,4 @@
+import { causesOf } from '../../sql/causes-of.ts';
 import { sqlStateOf } from '../../sql/executor.ts';
 import { endsSession } from '../../sql/is-loss.ts';
 
@@ -44,7 +45,7 @@ export function isAboutAccess(error: unknown): boolean {
 export function isAboutSize(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
   if (sqlState !== undefined) return sqlState === CANCELLED_STATEMENT || /^5[34]/.test(sqlState);
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (const at of causesOf(error)) {
     if (at instanceof RangeError || TOO_LARGE.test(String(Reflect.get(at, 'code')))) return true;
   }
   return false;
