@@ -56,7 +56,7 @@ describe('when connections break', () => {
     await worker.stop();
     expect(errors.length).toBeGreaterThan(0);
     for (const { during } of errors)
-      expect(during).toMatch(/claiming|sweeping|looking|listening|settling|heartbeat|pruning/);
+      expect(during).toMatch(/claiming|giving back|sweeping|looking|listening|settling|heartbeat|pruning/);
   });
 
   test('jobs of a claim whose answer was lost are given back, with their attempt', async () => {
