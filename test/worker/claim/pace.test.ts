@@ -95,6 +95,7 @@ describe('a worker that works until its queue is empty', () => {
 
   test('looks everywhere once more when it has done something since', () => {
     const pace = newPace(true);
+    pace.after(result(0));
     pace.noteSwept();
     pace.after(result(1));
     expect(pace.after(result(0))).toBe('sweep');
@@ -107,5 +108,13 @@ test('a drain that goes through a queue once more looks again for what it has pa
   pace.noteSwept();
   expect(pace.after(result(0))).toBe('over');
   pace.begin();
+  expect(pace.after(result(0))).toBe('sweep');
+});
+
+test('a drain looks again where jobs became due during its pass', () => {
+  const pace = newPace(true);
+  expect(pace.after(result(0))).toBe('sweep');
+  pace.begin();
+  pace.noteSwept();
   expect(pace.after(result(0))).toBe('sweep');
 });

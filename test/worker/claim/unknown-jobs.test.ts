@@ -1,4 +1,4 @@
-import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
+import { createQueue, createWorker, defineJob, drain, handle } from 'drizzle-queue';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
@@ -78,4 +78,31 @@ test('a row that may not be given back keeps back no other job, and runs once it
   await database.client`drop trigger refuse on queue_jobs`;
   await until(() => ended(ids[4] ?? 0));
   expect(await queue.find(database.db, ids[4] ?? 0)).toMatchObject({ attempt: 1 });
+});
+
+test('a drain runs what it has given back after its last sweep', async () => {
+  await database.client.unsafe(`
+    create or replace function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'no room' using errcode = '53000'; end $$;
+    create trigger refuse before update on queue_jobs for each row
+    when (old.worker_id is not null and new.worker_id is null) execute function refuse()`);
+  const drop = () => database.client`drop trigger if exists refuse on queue_jobs`;
+  onTestFinished(async () => void (await drop()));
+  await queue.enqueue(database.db, work, undefined, { priority: 0 });
+  const runAt = new Date(Date.now() - 60_000);
+  const { id } = await queue.enqueue(database.db, work, undefined, { priority: 9, runAt });
+  let lost = 0;
+  atFaultPoints(async (at) => {
+    if (at !== 'claim: answered') return;
+    // The claim after the lost one finds nothing, and so does the sweep after that.
+    if (lost > 0 && lost++ === 1) await drop();
+    const held = await database.client`select from queue_jobs where id = ${id} and worker_id is not null`;
+    if (lost > 0 || held.length === 0) return;
+    lost++;
+    throw new Error('the connection broke');
+  });
+  const handlers = [handle(work, () => {})];
+  const options = { queue, log: false, concurrency: 1, handlers, deadlineMs: 20_000 } as const;
+  const result = await drain(database.db, options);
+  expect(result).toMatchObject({ completed: 2, empty: true });
 });

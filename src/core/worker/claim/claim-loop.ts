@@ -135,8 +135,9 @@ export class ClaimLoop implements IdleQueue {
     this.#bell.tell(all);
   }
 
-  /** Looks without delay for jobs that have become due behind the floors. */
+  /** Looks without delay for jobs that have become due behind the floors: a drain's last pass missed them. */
   sweepSoon(): void {
+    this.#pace.begin();
     this.lanes.urge('newest first');
     this.#groupClaims?.seekFreed();
     if (this.#groupClaims !== undefined) this.wake();

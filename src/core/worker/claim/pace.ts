@@ -61,14 +61,15 @@ export class Pace {
     this.#hotPolling.note(nowMs, othersNotify);
   }
 
-  /** Claims begin again: what was found in a drain's round before says nothing of jobs committed since. */
+  /** What a drain has looked through says nothing of jobs that have become due since, or were committed. */
   begin(): void {
     this.#sweeping = false;
     this.#swept = false;
   }
 
+  /** A pass is over; it counts unless {@link begin} was called meanwhile. */
   noteSwept(): void {
-    this.#swept = true;
+    this.#swept = this.#sweeping;
   }
 
   after({ demand, claimed, among, quiet, goesOn = false, nowMs, ...result }: ClaimResult): Next {
