@@ -13,6 +13,40 @@ const patience = { timeoutMs: 40_000 };
 beforeEach(() => clearTables(database.client));
 afterEach(() => atFaultPoints());
 
+test('jobs that could not be given back in an outage are given back at its end', async () => {
+  const { client } = database;
+  await client`
+    create or replace function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'going down' using errcode = '57P01'; end $$`;
+  onTestFinished(async () => void (await client`drop function if exists refuse cascade`));
+  await queue.enqueue(database.db, work, { waits: false });
+  let lost = false;
+  atFaultPoints(async (at) => {
+    if (at !== 'claim: answered' || lost) return;
+    lost = true;
+    await client`
+      create trigger refuse before update on queue_jobs for each row
+      when (old.worker_id is not null and new.worker_id is null) execute function refuse()`;
+    throw new Error('the connection broke');
+  });
+  let ran = false;
+  const handlers = [handle(work, () => void (ran = true))];
+  const worker = createWorker(database.db, { queue, log: false, handlers });
+  onTestFinished(() => worker.stop());
+  const failures = { giveBack: 0, heartbeat: 0 };
+  worker.on('error', ({ during }) => {
+    if (during === 'the heartbeat') failures.heartbeat++;
+    if (during === `giving back jobs of '${work.queue}'`) failures.giveBack++;
+  });
+  await worker.start();
+  await until(() => failures.giveBack === 6, patience);
+  await client`create trigger refuse before update on queue_workers for each row execute function refuse()`;
+  // From here on it waits for 3.75 seconds at least.
+  await until(() => failures.giveBack === 7 && failures.heartbeat > 0, patience);
+  await client`drop function refuse cascade`;
+  await until(() => ran, { timeoutMs: 3_000 });
+}, 60_000);
+
 /** Two claims in a row that take effect, and of which the worker hears nothing; answers how many were. */
 function losingTwo(): { readonly lost: number } {
   const seen = { lost: 0 };

@@ -230,6 +230,11 @@ export class ClaimLoop implements IdleQueue {
   /** The database answers again: what has waited for that begins. */
   resumeAfterOutage(): void {
     this.attempts.resumeAfterOutage();
+    if (this.#releaseFailures > 0) {
+      this.#releaseFailures = 0;
+      this.#releaseAgainMs = Number.NEGATIVE_INFINITY;
+      this.wake();
+    }
     this.#changes.signal();
   }
 
