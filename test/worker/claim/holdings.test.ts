@@ -26,10 +26,20 @@ const knowsNone = {
   giveBackLeftovers: async () => undefined,
 } as unknown as Attempts;
 
+const onReleased = vi.fn();
+
 function makeHoldings(db: Runner = database.db): Holdings {
   const events = new WorkerEmitter();
   const retries = new Retries();
-  return new Holdings({ db, tables, holder, attempts: knowsNone, events, retries, onDue: () => undefined });
+  const options = { db, tables, holder, attempts: knowsNone, events, retries, onReleased };
+  return new Holdings({ ...options, onDue: () => undefined });
+}
+
+/** Answers how often it gave jobs back. */
+async function release(holdings: Holdings): Promise<number> {
+  onReleased.mockClear();
+  await holdings.releaseUnknown();
+  return onReleased.mock.calls.length;
 }
 
 const loseAnswer = (holdings: Holdings) =>
@@ -63,10 +73,10 @@ test('claims go on between the pages of a look through a large table', async () 
   const [first, last] = await addPages();
   const holdings = makeHoldings();
   await loseAnswer(holdings);
-  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(await release(holdings)).toBe(1);
   expect([await heldBy(first), await heldBy(last)]).toEqual([null, '1']);
   expect([holdings.mayHoldMore, holdings.releaseInMs]).toEqual([true, 0]);
-  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(await release(holdings)).toBe(1);
   expect(await heldBy(last)).toBe(null);
   expect(holdings.mayHoldMore).toBe(false);
   expect(holdings.releaseInMs).toBeGreaterThan(0);
@@ -82,7 +92,7 @@ test('an answer that is lost during a look is looked for again', async () => {
     },
   });
   await loseAnswer(holdings);
-  const released = holdings.releaseUnknown();
+  const released = release(holdings);
   await loseAnswer(holdings);
   answer.open();
   expect(await released).toBe(0);
@@ -121,7 +131,7 @@ test('a stop goes on where a look has got to', async () => {
     },
   });
   await loseAnswer(holdings);
-  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(await release(holdings)).toBe(1);
   await database.client`update queue_jobs set worker_id = 1, fence = 2 where id = ${first}`;
   // The time is over after one page.
   takesMs = 600;
@@ -140,7 +150,7 @@ test('a stop then looks at what that look has passed, and no further', async () 
     },
   });
   await loseAnswer(holdings);
-  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(await release(holdings)).toBe(1);
   await database.client`update queue_jobs set worker_id = 1, fence = 2 where id = ${first}`;
   asked.length = 0;
   ownClock();
@@ -171,9 +181,9 @@ test.each([
   proxy.cuts = undefined;
   expect([holdings.mayHoldMore, holdings.releaseInMs]).toEqual([true, 0]);
   await until(async () => (await heldBy(first)) === (released === 1 ? null : '1'));
-  expect(await holdings.releaseUnknown()).toBe(1 - released);
+  expect(await release(holdings)).toBe(1 - released);
   expect([await heldBy(first), await heldBy(last)]).toEqual([null, '1']);
-  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(await release(holdings)).toBe(1);
   expect(holdings.mayHoldMore).toBe(false);
   const given =
     await database.client`select attempt, worker_id from queue_jobs where id in (${first}, ${last})`;
@@ -197,7 +207,7 @@ test('another server that answers while jobs are given back may have forgotten e
   const claimed = { kinds: [], limit: 1, among: false, sawEnd: false, leftOut: false, endMs: 0 };
   await holdings.answerTo(Promise.resolve({ ...claimed, jobs: [{} as never] }));
   holdings.noteOtherServer();
-  const released = holdings.releaseUnknown();
+  const released = release(holdings);
   await until(() => asked === 2);
   // Its look is over, and the next server does not know that this job has ended.
   holdings.noteOtherServer();
@@ -205,7 +215,7 @@ test('another server that answers while jobs are given back may have forgotten e
   answer.open();
   expect(await released).toBe(0);
   expect(holdings.releaseInMs).toBe(0);
-  expect(await holdings.releaseUnknown()).toBe(1);
+  expect(await release(holdings)).toBe(1);
   const [row] = await database.client`select worker_id, attempt from queue_jobs where id = ${id}`;
   expect(row).toEqual({ worker_id: null, attempt: 2 });
 });
@@ -232,4 +242,29 @@ test('a stop tries a row again that is locked for a moment', async () => {
   await holdings.giveBack(new AbortController().signal);
   expect(await heldBy(id)).toBe(null);
   await unlocking;
+});
+
+test('what is given back before a failure is told', async () => {
+  const first = await addJob(database.client, { workerId: 1, attempt: 1 });
+  const second = await addJob(database.client, { workerId: 1, attempt: 1 });
+  await database.client.unsafe(`
+    create or replace function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'refused' using errcode = tg_argv[0]; end $$;
+    create trigger refuse after update on queue_jobs for each row
+      when (new.worker_id is null and new.id = ${second}) execute function refuse('53000')`);
+  onTestFinished(async () => void (await database.client`drop function refuse cascade`));
+  const holdings = makeHoldings({
+    // Together they are refused, and so they are given back one by one.
+    async execute(query) {
+      const { sql, params } = new PgDialect().sqlToQuery(query.getSQL());
+      if (sql.includes('update') && params.includes(`{${first},${second}}`)) {
+        throw Object.assign(new Error('refused'), { code: '23514' });
+      }
+      return await database.db.execute(query);
+    },
+  });
+  await loseAnswer(holdings);
+  await expect(release(holdings)).rejects.toThrow();
+  expect([await heldBy(first), await heldBy(second)]).toEqual([null, '1']);
+  expect(onReleased).toHaveBeenCalledTimes(1);
 });

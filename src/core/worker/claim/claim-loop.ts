@@ -197,7 +197,7 @@ export class ClaimLoop implements IdleQueue {
   async #releaseUnknown(): Promise<void> {
     if (performance.now() < this.#releaseAgainMs) return;
     try {
-      if ((await this.holdings.releaseUnknown()) > 0) this.sweepSoon();
+      await this.holdings.releaseUnknown();
       this.#releaseFailures = 0;
     } catch (error) {
       this.#options.events.emit('error', { error, during: `giving back jobs of '${this.queue}'` });
@@ -433,6 +433,7 @@ export class ClaimLoop implements IdleQueue {
         this.#changes.signal();
         this.wake();
       },
+      onReleased: () => this.sweepSoon(),
     });
   }
 }

@@ -5,6 +5,7 @@ import { releaseJobs } from '../../queries/hold/release-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { HeldJob, Holder } from '../../sql/fence.ts';
+import { isLoss } from '../../sql/is-loss.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../base/events.ts';
@@ -22,6 +23,8 @@ export interface HoldingsOptions {
   readonly retries: Retries;
   /** Called when jobs may be held of which it is not known: {@link Holdings.releaseUnknown} is due. */
   readonly onDue: () => void;
+  /** Called when jobs were given back, or may have been, to places that claims may have passed. */
+  readonly onReleased: () => void;
 }
 
 /** A stop promises an end, and the worker's own row is still to be removed after this. */
@@ -112,13 +115,12 @@ export class Holdings {
 
   /**
    * To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost. Looks
-   * through one page of the table, so that claims go on beside a look through a large one. Returns how many
-   * jobs were given back, to places that claims may have passed.
+   * through one page of the table, so that claims go on beside a look through a large one.
    */
-  async releaseUnknown(): Promise<number> {
+  async releaseUnknown(): Promise<void> {
     const nowMs = performance.now();
-    const before = nowMs < this.#leftAgainMs ? 0 : await this.#releaseLeft();
-    return this.#lostAnswers.releaseInMs(nowMs) > 0 ? before : before + (await this.#releasePage());
+    if (nowMs >= this.#leftAgainMs) await this.#releaseLeft();
+    if (this.#lostAnswers.releaseInMs(nowMs) === 0) await this.#releasePage();
   }
 
   /** Gives back what is held at the very end; looks through the table only if a claim's answer was lost. */
@@ -151,7 +153,7 @@ export class Holdings {
     while (this.#look !== undefined && this.#look.after < id && !isOver());
   }
 
-  async #releasePage(): Promise<number> {
+  async #releasePage(): Promise<void> {
     const { db, tables, holder, attempts } = this.#options;
     this.#look ??= { beganMs: performance.now(), after: 0 };
     const look = this.#look;
@@ -161,7 +163,7 @@ export class Holdings {
     const ids = { after, last };
     const mayHaveBegun = this.#endsMayBeLost;
     const jobs = await findUnknownJobs(db, tables, { ...holder, except, ids });
-    const { released, left } = await this.#release({ jobs, mayHaveBegun });
+    const { left } = await this.#release({ jobs, mayHaveBegun });
     if (left.length > 0) this.#keep([...this.#left, ...left], FIRST_AGAIN_MS);
     if (last !== undefined) look.after = last;
     else {
@@ -169,10 +171,9 @@ export class Holdings {
       // Another server may have answered meanwhile: then they are looked for again.
       if (this.#lostAnswers.noteRelease(beganMs, performance.now())) this.#endsMayBeLost = false;
     }
-    return released;
   }
 
-  async #releaseLeft(): Promise<number> {
+  async #releaseLeft(): Promise<void> {
     let released = 0;
     const left: UnknownJobs[] = [];
     for (const unknown of this.#left) {
@@ -181,7 +182,6 @@ export class Holdings {
       left.push(...result.left);
     }
     this.#keep(left, released > 0 ? FIRST_AGAIN_MS : Math.min(this.#leftPauseMs * 2, MAX_AGAIN_MS));
-    return released;
   }
 
   #keep(left: readonly UnknownJobs[], pauseMs: number): void {
@@ -192,14 +192,21 @@ export class Holdings {
 
   /** Gives jobs back; those that are locked or refused are `left`. @throws what is about no single row */
   async #release({ jobs, mayHaveBegun }: UnknownJobs): Promise<{ released: number; left: UnknownJobs[] }> {
-    const { db, tables, holder, events } = this.#options;
+    const { db, tables, holder, events, onReleased } = this.#options;
     let released = 0;
     const left: HeldJob[] = [];
     await inHalves(jobs, {
       write: async (part) => {
-        const result = await releaseJobs(db, tables, { ...holder, mayHaveBegun }, part);
-        released += result.released;
-        left.push(...part.filter(({ id }) => result.locked.has(id)));
+        try {
+          const result = await releaseJobs(db, tables, { ...holder, mayHaveBegun }, part);
+          released += result.released;
+          left.push(...part.filter(({ id }) => result.locked.has(id)));
+          if (result.released > 0) onReleased();
+        } catch (error) {
+          // Only the answer may be lost.
+          if (isLoss(error)) onReleased();
+          throw error;
+        }
       },
       refuse: (job, error) => {
         left.push(job);
