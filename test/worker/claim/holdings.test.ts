@@ -268,3 +268,54 @@ test('what is given back before a failure is told', async () => {
   expect([await heldBy(first), await heldBy(second)]).toEqual([null, '1']);
   expect(onReleased).toHaveBeenCalledTimes(1);
 });
+
+/** Jobs that the worker holds, and may not give back; and what it says of that. */
+async function refusedJobs(count: number) {
+  await database.client.unsafe(`
+    create or replace function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'refused'; end $$;
+    create trigger refuse before update on queue_jobs for each row
+      when (new.worker_id is null) execute function refuse()`);
+  const accept = () => database.client`drop function if exists refuse cascade`;
+  onTestFinished(async () => void (await accept()));
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts, attempt, worker_id, claimed_at)
+    select 'q', 'k', 'null', 3, 1, 1, now() from generate_series(1, ${count}::int4)`;
+  let statements = 0;
+  const holdings = makeHoldings({
+    async execute(query) {
+      if (new PgDialect().sqlToQuery(query.getSQL()).sql.includes('update')) statements++;
+      return await database.db.execute(query);
+    },
+  });
+  const sent = () => {
+    const since = statements;
+    statements = 0;
+    return since;
+  };
+  await loseAnswer(holdings);
+  return { holdings, accept, sent };
+}
+
+test('hundreds of refused jobs hold up few claims, and are tried again one at a time', async () => {
+  const { holdings, accept, sent } = await refusedJobs(500);
+  await holdings.releaseUnknown();
+  expect(sent()).toBeLessThanOrEqual(50);
+  await expect.poll(() => holdings.releaseInMs).toBe(0);
+  await holdings.releaseUnknown();
+  expect(sent()).toBe(1);
+  await accept();
+  await expect.poll(() => holdings.releaseInMs).toBe(0);
+  await holdings.releaseUnknown();
+  expect(sent()).toBe(2);
+  expect(await database.client`select from queue_jobs where worker_id = 1`).toHaveLength(0);
+});
+
+test('a stop tries once what is refused', async () => {
+  const { holdings, sent } = await refusedJobs(1);
+  await holdings.releaseUnknown();
+  expect(sent()).toBe(1);
+  await holdings.giveBack(new AbortController().signal);
+  // By its look through the table it is found no more.
+  expect(sent()).toBe(1);
+});

@@ -433,7 +433,9 @@ export class ClaimLoop implements IdleQueue {
         this.#changes.signal();
         this.wake();
       },
-      onReleased: () => this.sweepSoon(),
+      onReleased: () => {
+        if (!this.#stopping.signal.aborted) this.sweepSoon();
+      },
     });
   }
 }

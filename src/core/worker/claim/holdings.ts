@@ -33,6 +33,8 @@ const LAST_AGAIN_MS = 100;
 /** When what is locked or refused is tried again: these pauses double. */
 const FIRST_AGAIN_MS = 250;
 const MAX_AGAIN_MS = 30_000;
+/** After so many refusals at once the rest is tried later: the next claim waits for this. */
+const MAX_REFUSALS = 50;
 
 /** What a claim has brought. */
 export interface HeldAnswer extends ClaimAnswer {
@@ -43,9 +45,8 @@ export interface HeldAnswer extends ClaimAnswer {
   readonly held: ReadonlyMap<number, number> | undefined;
 }
 
-/** Jobs of which the worker did not know that it holds them. */
-interface UnknownJobs {
-  readonly jobs: readonly HeldJob[];
+/** A job of which the worker did not know that it holds it. */
+interface UnknownJob extends HeldJob {
   readonly mayHaveBegun: boolean;
 }
 
@@ -61,8 +62,10 @@ export class Holdings {
   #endsMayBeLost = false;
   /** The look that is under way through the table, page by page. */
   #look: { readonly beganMs: number; after: number } | undefined;
-  /** What it has found and could not give back: the rows are locked, or the database refuses. */
-  #left: readonly UnknownJobs[] = [];
+  /** What it has found and could not give back, since the rows were locked. */
+  readonly #locked = new Set<UnknownJob>();
+  /** The same, since the database has refused it. The first one is tried next. */
+  readonly #refused = new Set<UnknownJob>();
   #leftPauseMs = FIRST_AGAIN_MS;
   #leftAgainMs = Number.POSITIVE_INFINITY;
 
@@ -90,9 +93,9 @@ export class Holdings {
     return { ...answer, held };
   }
 
-  /** Whether jobs may be held of which it is not known, and which were not looked for. */
+  /** Whether jobs may be held of which it is not known, and which were not looked for, or are locked. */
   get mayHoldMore(): boolean {
-    return this.#lostAnswers.owed;
+    return this.#lostAnswers.owed || this.#locked.size > 0;
   }
 
   /** When to call {@link releaseUnknown}, whatever else happens: `Infinity` as a rule. */
@@ -128,14 +131,20 @@ export class Holdings {
     await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
     const endMs = performance.now() + LAST_LOOK_MS;
     const isOver = () => tooLate.aborted || performance.now() >= endMs;
+    const refused = [...this.#refused];
     if (this.#lostAnswers.suspected && !isOver()) {
       const passed = this.#look?.after ?? 0;
       await this.#lookUpTo(Number.POSITIVE_INFINITY, isOver);
       // Since that look began, the last claim may have taken what it had passed.
       if (passed > 0 && !isOver()) await this.#lookUpTo(passed, isOver);
     }
-    // A row may be locked for a moment.
-    for (; this.#left.length > 0 && !isOver(); await sleep(LAST_AGAIN_MS, tooLate)) await this.#releaseLeft();
+    if (!isOver()) await this.#release([...this.#locked]);
+    // Once: a row may be locked for a moment, but is seldom refused for one.
+    for (const job of refused) if (!isOver()) await this.#release([job]);
+    while (this.#locked.size > 0 && !isOver()) {
+      await sleep(LAST_AGAIN_MS, tooLate);
+      if (!isOver()) await this.#release([...this.#locked]);
+    }
   }
 
   /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */
@@ -159,12 +168,13 @@ export class Holdings {
     const look = this.#look;
     const { beganMs, after } = look;
     const last = await findPageEnd(db, tables, { queue: holder.queue, after });
-    const except = [...attempts.jobs, ...this.#left.flatMap(({ jobs }) => jobs)];
+    const except = [...attempts.jobs, ...this.#locked, ...this.#refused];
     const ids = { after, last };
     const mayHaveBegun = this.#endsMayBeLost;
     const jobs = await findUnknownJobs(db, tables, { ...holder, except, ids });
-    const { left } = await this.#release({ jobs, mayHaveBegun });
-    if (left.length > 0) this.#keep([...this.#left, ...left], FIRST_AGAIN_MS);
+    const left = this.#locked.size + this.#refused.size;
+    await this.#release(jobs.map((job) => ({ ...job, mayHaveBegun })));
+    if (this.#locked.size + this.#refused.size > left) this.#pauseFor(FIRST_AGAIN_MS);
     if (last !== undefined) look.after = last;
     else {
       if (this.#look === look) this.#look = undefined;
@@ -173,46 +183,72 @@ export class Holdings {
     }
   }
 
+  /** Of what is refused, one tells whether the others are worth a try. */
   async #releaseLeft(): Promise<void> {
-    let released = 0;
-    const left: UnknownJobs[] = [];
-    for (const unknown of this.#left) {
-      const result = await this.#release(unknown);
-      released += result.released;
-      left.push(...result.left);
-    }
-    this.#keep(left, released > 0 ? FIRST_AGAIN_MS : Math.min(this.#leftPauseMs * 2, MAX_AGAIN_MS));
+    let released = await this.#release([...this.#locked]);
+    const [one] = this.#refused;
+    if (one !== undefined) released += await this.#release([one]);
+    if (one !== undefined && !this.#refused.has(one)) released += await this.#release([...this.#refused]);
+    this.#pauseFor(released > 0 ? FIRST_AGAIN_MS : Math.min(this.#leftPauseMs * 2, MAX_AGAIN_MS));
   }
 
-  #keep(left: readonly UnknownJobs[], pauseMs: number): void {
-    this.#left = left;
+  #pauseFor(pauseMs: number): void {
+    const left = this.#locked.size + this.#refused.size;
     this.#leftPauseMs = pauseMs;
-    this.#leftAgainMs = left.length === 0 ? Number.POSITIVE_INFINITY : performance.now() + pauseMs;
+    this.#leftAgainMs = left === 0 ? Number.POSITIVE_INFINITY : performance.now() + pauseMs;
   }
 
-  /** Gives jobs back; those that are locked or refused are `left`. @throws what is about no single row */
-  async #release({ jobs, mayHaveBegun }: UnknownJobs): Promise<{ released: number; left: UnknownJobs[] }> {
-    const { db, tables, holder, events, onReleased } = this.#options;
+  /**
+   * Gives jobs back, and keeps those that are locked or refused; returns how many it gave back.
+   * @throws what is about no single row
+   */
+  async #release(jobs: readonly UnknownJob[]): Promise<number> {
+    const { holder, events } = this.#options;
     let released = 0;
-    const left: HeldJob[] = [];
-    await inHalves(jobs, {
-      write: async (part) => {
-        try {
-          const result = await releaseJobs(db, tables, { ...holder, mayHaveBegun }, part);
-          released += result.released;
-          left.push(...part.filter(({ id }) => result.locked.has(id)));
-          if (result.released > 0) onReleased();
-        } catch (error) {
-          // Only the answer may be lost.
-          if (isLoss(error)) onReleased();
-          throw error;
-        }
-      },
-      refuse: (job, error) => {
-        left.push(job);
-        events.emit('error', { error, during: `giving back job ${job.id} of '${holder.queue}'` });
-      },
-    });
-    return { released, left: left.length === 0 ? [] : [{ jobs: left, mayHaveBegun }] };
+    let refusals = 0;
+    for (const mayHaveBegun of [false, true]) {
+      const alike = jobs.filter((job) => job.mayHaveBegun === mayHaveBegun);
+      await inHalves(alike, {
+        write: async (part) => {
+          if (refusals === MAX_REFUSALS) {
+            for (const job of part) this.#noteRefused(job);
+            return;
+          }
+          refusals++;
+          released += await this.#releaseTogether(part, mayHaveBegun);
+          refusals--;
+        },
+        refuse: (job, error) => {
+          this.#noteRefused(job);
+          events.emit('error', { error, during: `giving back job ${job.id} of '${holder.queue}'` });
+        },
+      });
+    }
+    return released;
+  }
+
+  async #releaseTogether(jobs: readonly UnknownJob[], mayHaveBegun: boolean): Promise<number> {
+    const { db, tables, holder, onReleased } = this.#options;
+    try {
+      const { released, locked } = await releaseJobs(db, tables, { ...holder, mayHaveBegun }, jobs);
+      for (const job of jobs) {
+        this.#refused.delete(job);
+        if (locked.has(job.id)) this.#locked.add(job);
+        else this.#locked.delete(job);
+      }
+      if (released > 0) onReleased();
+      return released;
+    } catch (error) {
+      // Only the answer may be lost.
+      if (isLoss(error)) onReleased();
+      throw error;
+    }
+  }
+
+  /** It is tried after all others. */
+  #noteRefused(job: UnknownJob): void {
+    this.#locked.delete(job);
+    this.#refused.delete(job);
+    this.#refused.add(job);
   }
 }
