@@ -28,6 +28,8 @@ export interface LiveFigures {
    * locked, or where there are more of them than are looked at.
    */
   readonly hasAllQueues: boolean;
+  /** Whether no look at the live jobs was answered in time: as a rule their table is locked. */
+  readonly timedOut: boolean;
   /** `undefined` where they could not be read in time, which does not mean that there are none. */
   readonly results: readonly CountedResults[] | undefined;
   /** `undefined` where it could not be counted in time. */
@@ -73,7 +75,7 @@ const MAX_QUEUES = 1_000;
 /** A planned statement takes about a millisecond, and there are three for each. */
 const MAX_ESTIMATED_QUEUES = 100;
 
-type Counted = Pick<LiveFigures, 'queues' | 'kinds' | 'hasAllQueues'>;
+type Counted = Pick<LiveFigures, 'queues' | 'kinds' | 'hasAllQueues' | 'timedOut'>;
 
 /** What is counted. */
 interface ToCount {
@@ -162,7 +164,7 @@ async function countSomehow(
   const queues = new Map(
     all.map((queue) => [queue, estimated?.get(queue) ?? { ...NO_JOBS, precision: 'unknown' as const }]),
   );
-  if (heads === undefined) return { queues, kinds: [], hasAllQueues: false };
+  if (heads === undefined) return { queues, kinds: [], hasAllQueues: false, timedOut: true };
   return withHeads(queues, heads);
 }
 
@@ -174,7 +176,7 @@ function withHeads(queues: ReadonlyMap<string, LiveCounts>, { heads, areAll }: H
     const isIdle = areAll && oldestDueMs === undefined;
     return [queue, { ...counts, oldestDueMs, due: isIdle ? 0 : counts.due }] as const;
   });
-  return { queues: new Map(found), kinds: kindsAtHeads(heads), hasAllQueues: areAll };
+  return { queues: new Map(found), kinds: kindsAtHeads(heads), hasAllQueues: areAll, timedOut: false };
 }
 
 /** The kinds of the jobs that have been due for longest. */
@@ -199,7 +201,7 @@ function oldestOf(due: readonly { readonly dueMs: number }[]): number | undefine
 async function countExactly(runner: Executor, tables: QueueTables): Promise<Counted> {
   const precision = 'exact';
   const kinds = (await countJobs(runner, tables)).map((kind) => ({ ...kind, precision }) as const);
-  return { queues: byQueue(kinds, () => precision), kinds, hasAllQueues: true };
+  return { queues: byQueue(kinds, () => precision), kinds, hasAllQueues: true, timedOut: false };
 }
 
 /** The indexes say which queues there are, and which job of each has waited longest. */
@@ -233,6 +235,7 @@ async function countCapped(
     queues: sums,
     kinds: [...kinds, ...behind],
     hasAllQueues: areAll && known.length <= MAX_QUEUES,
+    timedOut: false,
   };
 }
 

@@ -36,5 +36,10 @@ export function judgeKinds(live: LiveFigures): Vital[] {
   // Of queues whose jobs were not all counted only the kinds that have waited longest are known.
   const unseen = [...queues.values()].some(({ precision }) => precision !== 'exact');
   if ((!unseen && hasAllQueues) || !isWell(found)) return found;
+  if (!live.timedOut) {
+    const message = 'There are too many live jobs to check which kinds have due jobs';
+    const fix = 'Compare the kinds that you enqueue with the handlers of your workers.';
+    return [unknown('kind-unserved', 'ms', message, fix)];
+  }
   return [unknown('kind-unserved', 'ms', 'Timed out checking which kinds have due jobs', fix)];
 }

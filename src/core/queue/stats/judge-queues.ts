@@ -12,7 +12,7 @@ export function judgeQueues(live: LiveFigures): Vital[] {
   return [...judgeLate(live), ...judgePauses(live)];
 }
 
-function judgeLate({ queues, crews, pauses, hasAllQueues }: LiveFigures): Vital[] {
+function judgeLate({ queues, crews, pauses, hasAllQueues, timedOut }: LiveFigures): Vital[] {
   const paused = new Set(pauses?.map(({ queue }) => queue));
   const late = [...queues].filter(([queue]) => !paused.has(queue));
   const oldest = judge(
@@ -36,9 +36,15 @@ function judgeLate({ queues, crews, pauses, hasAllQueues }: LiveFigures): Vital[
   if (hasAllQueues) return oldest;
   const unseen = late.filter(([, counts]) => isOldestUnknown(counts));
   const ofQueues = unseen.length === 1 ? ' of 1 queue' : ` of ${unseen.length} queues`;
+  // What is not known of one queue says nothing against what is known of another.
+  const known = oldest.filter(({ severity }) => severity !== 'ok');
+  if (!timedOut) {
+    const message = 'There are too many queues or groups to check how long jobs of each have been due';
+    const fix = "Look at single queues: queue.list(db, { queue, state: 'due' }).";
+    return [...known, unknown('oldest-due', 'ms', message, fix)];
+  }
   return [
-    // What is not known of one queue says nothing against what is known of another.
-    ...oldest.filter(({ severity }) => severity !== 'ok'),
+    ...known,
     unknown(
       'oldest-due',
       'ms',

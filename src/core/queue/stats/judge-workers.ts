@@ -17,7 +17,7 @@ export function judgeWorkers(live: LiveFigures, silent: readonly SilentWorker[] 
   ];
 }
 
-function judgeKilled({ queues, kinds, results, hasAllQueues }: LiveFigures): Vital[] {
+function judgeKilled({ queues, kinds, results, hasAllQueues, timedOut }: LiveFigures): Vital[] {
   const byKind = new Map<string, { queue: string; kind: string; value: number }>();
   for (const { queue, kind, killers } of [...kinds, ...(results ?? [])]) {
     const key = JSON.stringify([queue, kind]);
@@ -45,6 +45,11 @@ function judgeKilled({ queues, kinds, results, hasAllQueues }: LiveFigures): Vit
     kinds.every(({ killers }) => killers !== undefined) &&
     [...queues.values()].every(({ precision }) => precision === 'exact');
   if (!isWell(found) || (results !== undefined && isCounted)) return found;
+  if (results !== undefined && !timedOut) {
+    const message = 'There are too many live jobs to look at all for those that have killed workers';
+    const fix = 'Look for WorkerLostError among the discarded jobs.';
+    return [unknown('workers-killed', 'count', message, fix)];
+  }
   const message = 'Timed out looking for jobs that have killed workers';
   return [unknown('workers-killed', 'count', message, 'Look at pg_locks.')];
 }
