@@ -217,6 +217,49 @@ describe('a running job that is cancelled', () => {
   });
 });
 
+test('jobs that are claimed ahead hear of it before they begin, and are not called', async () => {
+  const quick = defineJob('quick');
+  const block = gate();
+  const called = new Set<number>();
+  const heard = gate();
+  const worker = createWorker(database.db, {
+    queue,
+    queues: { default: { concurrency: 1 } },
+    handlers: [
+      handle(quick, ({ job }) => void called.add(job.id)),
+      handle(work, async ({ signal }) => {
+        block.open();
+        await aborted(signal);
+        heard.open();
+        signal.throwIfAborted();
+      }),
+    ],
+  });
+  onTestFinished(() => worker.stop());
+  let cancelled = 0;
+  worker.on('cancelled', () => cancelled++);
+  const listening = nextEvent(worker, 'listening');
+  await worker.start();
+  await listening;
+  // It learns that they are quick, and claims ahead.
+  await queue.enqueueMany(database.db, quick, new Array(200).fill({}));
+  await until(() => called.size === 200);
+  await database.db.transaction(async (tx) => {
+    await queue.enqueue(tx, work);
+    await queue.enqueueMany(tx, quick, new Array(50).fill({}));
+  });
+  await block.opened;
+  // No claim is under way that brings more of them.
+  await until(() => worker.health().unansweredMs.claims === undefined);
+  const held = await database.client`select from queue_jobs where worker_id is not null`;
+  expect(held.length).toBeGreaterThan(1);
+  await queue.cancelMany(database.db, { queue: 'default' });
+  await heard.opened;
+  await until(() => cancelled > 0);
+  await until(async () => (await database.client`select from queue_jobs`).length === 0);
+  expect(called.size).toBe(200);
+});
+
 describe('a request of which the worker has not heard', () => {
   test.each<[string, boolean, () => unknown]>([
     [

@@ -179,14 +179,14 @@ export class Attempts {
     return this.#paused;
   }
 
-  /** Attempts that may be asked to end: they run, or gather for a batch, which may take a minute. */
+  /** Attempts that every look for requests asks about: they run, or gather for up to a minute. */
   get running(): readonly Attempt[] {
     return [...this.#running, ...this.#batches.waiting];
   }
 
-  /** Gives back those that gather for a batch and were told to end. */
+  /** Gives back those that were told to end before they began. */
   dropUnwanted(): void {
-    this.#giveBack(this.#waiting.take(this.#batches.waiting.filter(({ reason }) => reason !== undefined)));
+    this.#giveBack(this.#waiting.take(this.#waiting.all.filter(({ reason }) => reason !== undefined)));
   }
 
   /** Nothing more is due, so no batch waits for others. */
