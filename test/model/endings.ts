@@ -9,6 +9,7 @@ import {
 } from 'drizzle-queue';
 import type { Outcome } from '../../src/core/job/outcome.ts';
 import {
+  cancellation,
   type Finish,
   type Park,
   type Reschedule,
@@ -99,6 +100,16 @@ export function finishOf(claimed: Claimed, ending: Ending): Settlement<Finish> {
 
 export function isFinish(settlement: Settlement): settlement is Settlement<Finish> {
   return settlement.transition.type === 'finish';
+}
+
+export function isDiscard(settlement: Settlement): settlement is Settlement<Finish> {
+  return isFinish(settlement) && settlement.transition.state === 'discarded';
+}
+
+/** What a worker writes when a job was not discarded: its end may have been requested. */
+export function insteadOfDiscard({ id, fence, transition }: Settlement<Finish>): Settlement<Finish> {
+  const error = cancellation(transition.error?.attempt ?? 0, 'cancelled');
+  return { id, fence, transition: { ...transition, state: 'cancelled', error } };
 }
 
 export function isReschedule(settlement: Settlement): settlement is Settlement<Reschedule> {

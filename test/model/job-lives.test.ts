@@ -54,6 +54,7 @@ const events = [
   'cancel: not-found',
   'cancel: requested',
   'cancelled as it was put back',
+  'cancelled instead of discarded',
   'cancel of a live job: cancelled',
   'cancel of a live job: finished',
   'cancel of a live job: requested',

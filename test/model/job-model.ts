@@ -142,10 +142,10 @@ export class JobModel {
         break;
       case 'fail':
         if (attempt < job.maxAttempts) this.#again(job, BACKOFF_MS, attempt, 'Error');
-        else this.#finish(job, 'discarded', 'Error');
+        else this.#discard(job, 'Error');
         break;
       case 'fail for good':
-        this.#finish(job, 'discarded', 'NonRetryableError');
+        this.#discard(job, 'NonRetryableError');
         break;
       case 'snooze':
         this.#again(job, SNOOZE_MS, attempt - 1);
@@ -264,6 +264,12 @@ export class JobModel {
     job.lastRecorded = job.attempt;
     if (state === 'discarded') this.groups.stop(job);
     else this.groups.goOn(job);
+  }
+
+  /** Unless its end was requested. */
+  #discard(job: ModelJob, error: string): void {
+    if (job.cancelRequested) this.#finish(job, 'cancelled', 'Cancelled');
+    else this.#finish(job, 'discarded', error);
   }
 
   /** It keeps its place in its group where that waits for it. */

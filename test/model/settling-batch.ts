@@ -3,7 +3,15 @@ import { Retries } from '../../src/core/time/retries.ts';
 import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
 import { Settler } from '../../src/core/worker/settle/settle.ts';
 import type { SettleResult } from '../../src/core/worker/settle/settlement.ts';
-import { type Ended, endedTogether, isFinish, isPark, isReschedule, settlementOf } from './endings.ts';
+import {
+  type Ended,
+  endedTogether,
+  isDiscard,
+  isFinish,
+  isPark,
+  isReschedule,
+  settlementOf,
+} from './endings.ts';
 import type { Doings, SingleStep } from './happenings.ts';
 import { LostAnswer } from './interrupted.ts';
 import type { World } from './world.ts';
@@ -72,17 +80,26 @@ export function settlingBatch(world: World): Pick<Doings, 'settleWhile'> {
         async () => {
           const these = rows.filter((row) => sort(row.settlement) && !sent.has(row));
           if (these.length === 0) return;
-          for (const row of these) {
-            sent.add(row);
+          const settle = (row: Row) => {
             claims.settle(row.claimed);
             if (model.settle(row.claimed, row.ending)) effective.add(row.claimed.id);
-          }
+          };
+          for (const row of these) sent.add(row);
           const isUnwanted = ({ claimed: { id, fence } }: Row) => {
             const job = model.jobs.get(id);
             return job?.fence === fence && job.cancelRequested;
           };
+          // These are not discarded: they end as cancelled by a later statement.
+          const kept = these.filter(
+            (row) => isDiscard(row.settlement) && model.holds(row.claimed) && isUnwanted(row),
+          );
+          for (const row of these) if (!kept.includes(row)) settle(row);
           const requested = these.filter((row) => effective.has(row.claimed.id) && isUnwanted(row));
           await world.takeAll(steps);
+          for (const row of kept) {
+            settle(row);
+            if (effective.has(row.claimed.id)) cancelled.add(row.claimed.id);
+          }
           // What was put back with a request for its end is ended at once, unless somebody has claimed it. A lost answer is found
           // out later, when another request may have come, and cannot be told from what others have put back under its fence.
           const unwanted = isLost && sort !== isFinish ? these.filter(isUnwanted) : requested;

@@ -9,6 +9,8 @@ import {
   endedTogether,
   finishOf,
   handlersThat,
+  insteadOfDiscard,
+  isDiscard,
   isFinish,
   isPark,
   isReschedule,
@@ -37,8 +39,14 @@ export function settling(
     const reschedules = rows.filter(isReschedule);
     const parks = rows.filter(isPark);
     const woken = new Set(model.live.filter(({ unparked }) => unparked).map(({ id }) => id));
+    const finished = finishes.length > 0 ? await finishJobs(db, tables, held, finishes) : new Set<number>();
+    const unwanted = finishes
+      .filter(({ id }) => !finished.has(id))
+      .filter(isDiscard)
+      .map(insteadOfDiscard);
     const settled = new Set([
-      ...(finishes.length > 0 ? await finishJobs(db, tables, held, finishes) : []),
+      ...finished,
+      ...(unwanted.length > 0 ? await finishJobs(db, tables, held, unwanted) : []),
       ...(reschedules.length > 0 ? (await rescheduleJobs(db, tables, held, reschedules)).keys() : []),
       ...(parks.length > 0 ? (await parkJobs(db, tables, held, parks)).parked.keys() : []),
     ]);
@@ -55,6 +63,7 @@ export function settling(
     expect(settled).toEqual(effective);
     expect(new Set(foundHeld.keys())).toEqual(effective);
     if (effective.size > 1) saw('several settled at once');
+    if (unwanted.some(({ id }) => effective.has(id))) saw('cancelled instead of discarded');
   }
 
   /** The same, waiting for nobody: what a transaction has locked stays as it is. */
@@ -64,6 +73,11 @@ export function settling(
     const { db } = app;
     const rows = settlements.map(({ claimed, ending }) => settlementOf(claimed, ending));
     const { finished, locked: unfinished } = await finishFreeJobs(db, tables, held, rows.filter(isFinish));
+    const unwanted = rows
+      .filter(isDiscard)
+      .filter(({ id }) => !finished.has(id) && !unfinished.has(id))
+      .map(insteadOfDiscard);
+    const { finished: cancelled } = await finishFreeJobs(db, tables, held, unwanted);
     const { rescheduled, locked: kept } = await rescheduleFreeJobs(
       db,
       tables,
@@ -82,7 +96,7 @@ export function settling(
       claims.settle(claimed);
       if (model.settle(claimed, ending)) effective.add(claimed.id);
     }
-    expect(new Set([...finished, ...rescheduled.keys(), ...parked.keys()])).toEqual(effective);
+    expect(new Set([...finished, ...cancelled, ...rescheduled.keys(), ...parked.keys()])).toEqual(effective);
     expect(new Set([...unfinished, ...kept, ...unparked])).toEqual(locked);
     if (effective.size > 0) saw('settled without waiting');
     if (locked.size > 0) saw('a locked job left unsettled');

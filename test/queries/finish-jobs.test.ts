@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Finish } from '../../src/core/job/transition.ts';
-import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { finishFreeJobs, finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import type { Holder } from '../../src/core/sql/fence.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';
@@ -43,6 +43,31 @@ async function expectUntouched(id: number, before: unknown): Promise<void> {
   expect(await jobRow(database.client, id)).toEqual(before);
   expect(await resultRow(database.client, id)).toBeUndefined();
 }
+
+test('a job whose end was requested is not discarded, but completed', async () => {
+  const id = await addJob(database.client, { workerId: 1, fence: 1, attempt: 3 });
+  await database.client`update queue_jobs set cancel_reason = 'why'`;
+  const before = await jobRow(database.client, id);
+  const free = await finishFreeJobs(database.db, tables, { queue: 'q', workerId: 1 }, [
+    { id, fence: 1, transition: discarded },
+  ]);
+  expect(free).toEqual({ finished: new Set(), locked: new Set() });
+  expect(await finish(database, id, 1, { transition: discarded })).toBe(false);
+  await expectUntouched(id, before);
+  expect(await finish(database, id, 1)).toBe(true);
+});
+
+test('a job whose end is requested while its row is locked is not discarded', async () => {
+  const id = await addJob(database.client, { workerId: 1, fence: 1, attempt: 3 });
+  const [one, two] = await twoBackends(database);
+  await begin(one);
+  await one.client`update queue_jobs set cancel_reason = 'why'`;
+  const late = finish(two, id, 1, { transition: discarded });
+  await untilBlocked(database, two);
+  await commit(one);
+  expect(await late).toBe(false);
+  expect(await jobRow(database.client, id)).toMatchObject({ worker_id: 1, cancel_reason: 'why' });
+});
 
 describe('the result', () => {
   test('has every column of the job as it was, and what became of it', async () => {

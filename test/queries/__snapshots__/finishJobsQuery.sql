@@ -13,6 +13,7 @@
     where j.queue = $10 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $11::int8
         and ((j.id, j.fence) in (select id, fence from i)) is true
+        and (j.cancel_reason is null or j.id not in (select id from i where state = 'discarded'))
     returning j.*
     ),
     recorded as (

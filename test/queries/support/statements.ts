@@ -1020,6 +1020,12 @@ export function allStatements(
     'finishJobsQuery, of free rows': finishJobsQuery(tables, held, [{ id, fence: 1, transition: finish }], {
       locks: 'skip',
     }),
+    'finishJobsQuery, of free rows that are discarded': finishJobsQuery(
+      tables,
+      held,
+      [{ id, fence: 1, transition: discard }],
+      { locks: 'skip' },
+    ),
     'finishJobsQuery, of groups': finishJobsQuery(grouped(), held, [{ id, fence: 1, transition: finish }]),
     'finishJobsQuery, of groups, only in a transaction': finishJobsQuery(
       grouped(),

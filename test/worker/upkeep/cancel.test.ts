@@ -10,6 +10,7 @@ import {
   JobCancelledError,
   type JobDefinition,
   LeaseLostError,
+  NonRetryableError,
   runNext,
   snooze,
   type Worker,
@@ -284,6 +285,26 @@ describe('a request of which the worker has not heard', () => {
     expect(record?.state).toBe('cancelled');
     expect(record?.errors.map(({ message }) => message)).toEqual(fails ? ['by itself', 'why'] : ['why']);
     expect(events).toEqual(fails ? ['failed', 'cancelled'] : ['cancelled']);
+  });
+
+  test.each([
+    ['its last attempt fails', 1, new Error('by itself')],
+    ['it throws a NonRetryableError', 3, new NonRetryableError('by itself')],
+  ])('ends the job as cancelled, and not as discarded, when %s', async (_, maxAttempts, error) => {
+    const go = gate();
+    const options = { job: defineJob('once', { maxAttempts }) };
+    const { id, worker, find, events } = await running(async () => {
+      await go.opened;
+      throw error;
+    }, options);
+    const over = Promise.race([nextEvent(worker, 'cancelled'), nextEvent(worker, 'discarded')]);
+    await requestCancel(database.db, tables, { id, queue: 'default', reason: 'why', channel: undefined });
+    go.open();
+    await over;
+    const record = await find();
+    expect(record?.state).toBe('cancelled');
+    expect(record?.errors).toMatchObject([{ attempt: 1, name: 'Cancelled', message: 'why' }]);
+    expect(events).toEqual(['failed', 'cancelled']);
   });
 
   test('and which dies: whoever claims the job next ends it, and does not run it', async () => {

@@ -43,8 +43,9 @@ export interface FinishOptions {
  * A result that keeps only the outcome has null for its payload, which is then not written a second time.
  *
  * **Under concurrency.** Fenced: a job that was claimed again, rescheduled or ended in between does not
- * match. Where another transaction is just changing the job, this waits for it and looks again. Delete and
- * insert commit together, so no reader ever sees the job in both tables or in neither.
+ * match. Nor does one that is to be discarded and whose end was requested meanwhile: it must end as cancelled.
+ * Where another transaction is just changing the job, this waits for it and looks again. Delete and insert
+ * commit together, so no reader ever sees the job in both tables or in neither.
  */
 export async function finishJobs(
   db: Runner,
@@ -221,21 +222,27 @@ function statementOf(tables: QueueTables, shape: Shape, place: Place<Values>): S
     : sql``;
   const from = sql`${ifTableIs ? sql`(select 1) as one` : planAnew()}${lockPatience(tables, locks)}`;
   const idsAndFences = unnested({ ids: place('ids'), fences: place('fences') });
+  const held = sql`${stillHeld(holder)}${
+    someAreDiscarded
+      ? sql`
+        and (j.cancel_reason is null or j.id not in (select id from i where state = 'discarded'))`
+      : sql``
+  }`;
   const skip = locks === 'skip';
   // For update, as the delete wants it: rows of the app that refer to the job by foreign key lock it as well.
   const free = skip
     ? sql`,
     free as materialized (
       select j.id from ${queueJobs} as j
-      where ${stillHeld(holder)}
+      where ${held}
       for update skip locked
     )`
     : sql``;
   const where = skip
     ? sql`j.queue = ${queue} and j.id = any(array(select id from free))`
-    : sql`${stillHeld(holder)}${inTransaction}${ifTableIs ? sql` and ${isOf(ifTableIs)}` : sql``}`;
+    : sql`${held}${inTransaction}${ifTableIs ? sql` and ${isOf(ifTableIs)}` : sql``}`;
   const locked = skip
-    ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}) as locked`
+    ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${held}) as locked`
     : sql``;
   const change = { endsAs: endsAs(shape, place) };
   const going = shape.handlersGoOn ? handlersGoOn(holder, sql`i.id`, sql` from i`) : undefined;

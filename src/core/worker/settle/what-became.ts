@@ -1,5 +1,5 @@
 import type { JobFate } from '../../queries/settle/find-fates.ts';
-import type { Settlement, SettleResult } from './settlement.ts';
+import type { CancelledInstead, Settlement, SettleResult } from './settlement.ts';
 
 /**
  * What became of a settlement whose answer was lost, and that matches nothing when it is sent again: either
@@ -18,16 +18,23 @@ export function whatBecame(settlement: Settlement, fate: JobFate | undefined): S
     fate.errors.some(({ attempt, message }) => attempt === error.attempt && message === error.message);
   if (transition.type === 'finish') {
     // A discarded job may have been redriven since.
-    const ended = fate.state === null ? recorded : fate.fence === fence && fate.state === transition.state;
+    const { state } = transition;
+    // What is not discarded, since its end was requested, ends as cancelled.
+    if (fate.fence === fence && fate.state === 'cancelled' && state === 'discarded') return cancelledAs(fate);
+    const ended = fate.state === null ? recorded : fate.fence === fence && fate.state === state;
     return ended ? 'written' : 'lost';
   }
   if (fate.fence === fence) {
     if (fate.held) return 'lost';
     if (fate.state !== 'cancelled') return 'written';
-    return { cancelled: fate.errors.at(-1)?.message ?? '' };
+    return cancelledAs(fate);
   }
   // A failed attempt is spent, so there the attempt says nothing; the history has it instead.
   if (error !== null) return recorded ? 'written' : 'lost';
   const claimedOnce = fate.fence === fence + 1 && (fate.held || fate.state !== null);
   return claimedOnce && fate.attempt === transition.attempt + 1 ? 'written' : 'lost';
+}
+
+function cancelledAs({ errors }: JobFate): CancelledInstead {
+  return { cancelled: errors.at(-1)?.message ?? '' };
 }

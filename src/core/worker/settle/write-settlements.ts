@@ -66,7 +66,11 @@ export async function writeSettlements(
         ? await finishFreeJobs(db, tables, holder, finishes)
         : { finished: await finish(options, finishes, locks), locked: NONE };
     await faultPoint('settle: finished');
-    locked.push(...(await answer(options, finishes, { written: finished, locked: left })));
+    const isUnwanted = ({ id, transition }: PendingSettlement<Finish>) =>
+      transition.state === 'discarded' && !finished.has(id) && !left.has(id);
+    const others = finishes.filter((settlement) => !isUnwanted(settlement));
+    locked.push(...(await answer(options, others, { written: finished, locked: left })));
+    locked.push(...(await cancelUnwanted(options, finishes.filter(isUnwanted))));
   }
   // As a rule all of them end.
   if (finishes.length === open.length || giveUp.aborted) return locked;
@@ -111,6 +115,40 @@ async function finish(
     (ifTableIs) => finishByKeptPlan(db, tables, holder, finishes, { locks, ifTableIs }),
     anew,
   );
+}
+
+/** Jobs that were not discarded: their end was requested, and they end as cancelled; or they are lost. */
+async function cancelUnwanted(
+  options: WriteSettlementsOptions,
+  discards: readonly PendingSettlement<Finish>[],
+): Promise<PendingSettlement[]> {
+  const { db, tables, holder, giveUp } = options;
+  if (discards.length === 0 || giveUp.aborted) return [];
+  const fates = await findFates(db, tables, holder.queue, discards);
+  const cancelReasons = new Map<number, string>();
+  for (const { id, fence } of discards) {
+    const fate = fates.get(id);
+    const isHeld = fate?.state === null && fate.held && fate.fence === fence;
+    if (isHeld && fate.cancelReason !== null) cancelReasons.set(id, fate.cancelReason);
+  }
+  const cancels = discards.flatMap(({ id, fence, transition }) => {
+    const reason = cancelReasons.get(id);
+    return reason === undefined ? [] : [{ id, fence, transition: cancelledInstead(transition, reason) }];
+  });
+  if (cancels.length === 0) return await answer(options, discards, { written: NONE, locked: NONE });
+  const { finished, locked } = await finishFreeJobs(db, tables, holder, cancels);
+  for (const discard of discards) {
+    const cancelled = cancelReasons.get(discard.id);
+    if (cancelled !== undefined && finished.has(discard.id)) discard.answer({ cancelled });
+  }
+  const others = discards.filter(({ answered }) => !answered);
+  return await answer(options, others, { written: NONE, locked });
+}
+
+function cancelledInstead({ error, ...transition }: Finish, reason: string): Finish {
+  const { attempt = 0, startedAt } = error ?? {};
+  const cancelled = { ...cancellation(attempt, reason), ...(startedAt !== undefined && { startedAt }) };
+  return { ...transition, state: 'cancelled', error: cancelled };
 }
 
 /** A batch breaks off at the first statement that fails: what comes after it has taken no effect. */
