@@ -61,6 +61,18 @@ describe('a job that is parked', () => {
     expect((await queue.list(database.db, { state: 'scheduled' })).jobs).toEqual([]);
   });
 
+  test('is not taken for one whose claim is refused, although it once was', async () => {
+    const refused = { attempt: 1, message: 'no', at: '2024-01-01T00:00:00.000Z' };
+    const errors = ['Error', 'ClaimRefusedError'].map((name) => ({ ...refused, name }));
+    const id = await addJob(database.client, { workerId: 1, fence: 1, attempt: 2, errors });
+    await parkOne(database, id);
+    expect(await queue.runNow(database.db, id)).toEqual({ due: false, reason: 'waiting' });
+    expect(await queue.runNowMany(database.db, [id])).toEqual({ due: 0, locked: 0 });
+    const { vitals } = await queue.vitals(database.db);
+    expect(vitals.find(({ code }) => code === 'claims-refused')?.severity).toBe('ok');
+    expect((await queue.find(database.db, id))?.errors).toMatchObject([{ name: 'Error' }]);
+  });
+
   test('for a time is due when that is over', async () => {
     const id = await claimed();
     await parkOne(database, id, { ...park, delayMs: 3_600_000 });

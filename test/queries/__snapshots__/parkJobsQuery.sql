@@ -15,7 +15,7 @@
     ),
     parked as (
     update "queue_jobs" as j
-    set worker_id = null, claimed_at = null, attempt = i.attempt, blockers = coalesce(j.blockers, 0),
+    set worker_id = null, claimed_at = null, attempt = i.attempt, blockers = coalesce(j.blockers, 0), errors = case when j.errors -> -1 ->> 'name' = 'ClaimRefusedError' then j.errors - -1 else j.errors end,
       run_at = case when j.run_at > j.claimed_at or j.cancel_reason is not null
         then j.run_at else i.run_at end
     from i

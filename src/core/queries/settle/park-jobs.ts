@@ -5,6 +5,7 @@ import { queryRows, type Runner } from '../../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
 import { endHolds } from '../../sql/hold-end.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
+import { withoutRefusal } from '../../sql/refused-claim.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
 
 export interface ParkedJob extends HeldJob {
@@ -74,7 +75,7 @@ export function parkJobsQuery(
       for no key update${locks === 'skip' ? sql` skip locked` : sql``}
     )`,
     change: {
-      set: sql`attempt = i.attempt, blockers = coalesce(j.blockers, 0),
+      set: sql`attempt = i.attempt, blockers = coalesce(j.blockers, 0), errors = ${withoutRefusal},
       run_at = case when j.run_at > j.claimed_at or j.cancel_reason is not null
         then j.run_at else i.run_at end`,
       from: sql`i`,
