@@ -1,7 +1,7 @@
 import type { PGlite } from '@electric-sql/pglite';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, createWorker, defineJob, handle, QueueError, type Worker } from 'drizzle-queue';
+import { createQueue, createWorker, defineJob, drain, handle, QueueError, type Worker } from 'drizzle-queue';
 import { queueWorkers } from 'drizzle-queue/schema';
 import { createTestDatabase } from 'drizzle-queue/testing';
 import pg from 'pg';
@@ -41,6 +41,21 @@ function errorsOf(worker: Worker): { readonly message: string; readonly during: 
 const ENDED = expect.stringMatching(/^The pool was ended before worker\.stop\(\)\. Call await worker\.stop/);
 
 describe.each(Object.entries(drivers))('when the app ends its pool first, on %s', (_, open) => {
+  test('a drain says that jobs are left', async () => {
+    const { db, end } = open();
+    await queue.enqueueMany(database.db, mail, new Array(50).fill({}));
+    let ended: Promise<void> | undefined;
+    const handlers = [
+      handle(mail, async () => {
+        ended ??= end();
+        await ended;
+      }),
+    ];
+    const options = { queue, handlers, log: false, concurrency: 1, deadlineMs: 60_000 } as const;
+    expect(await drain(db, options)).toMatchObject({ empty: false });
+    expect(await database.client`select from queue_jobs`).not.toHaveLength(0);
+  });
+
   test.each([{ listen: true }, { listen: false }])(
     'no job runs twice, and one error says so (%o)',
     async ({ listen }) => {

@@ -39,7 +39,7 @@ export async function drainBy(
   const deadline = sleep(deadlineMs, over.signal).then(() => false);
   try {
     const emptied = worker.start().then(() => worker.emptied());
-    const empty = await Promise.race([emptied.then(() => true), deadline]);
+    const empty = await Promise.race([emptied, deadline]);
     await worker.stop();
     return { ...count, empty };
   } finally {

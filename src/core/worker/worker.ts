@@ -186,9 +186,13 @@ export class Worker {
     });
   }
 
-  /** Resolves when the queues are empty (only for a worker that works until then). @internal */
-  emptied(): Promise<void> {
-    return this.#work;
+  /**
+   * Whether the queues are empty, once that is so or the worker is stopped before, as by the end of its pool;
+   * only for a worker that works until then. @internal
+   */
+  async emptied(): Promise<boolean> {
+    await this.#work;
+    return !this.#stopping.signal.aborted;
   }
 
   async #start(): Promise<WorkerParts> {
