@@ -130,6 +130,32 @@ describe('the fold', () => {
     ).toHaveLength(2);
   });
 
+  test('counts once what was added up while the clock was ahead, and anew when that hour has come', async () => {
+    const pass = (hours: number) => database.client`
+      update queue_metrics set at = at - ${hours} * interval '1 hour',
+        report = report - case worker_id when 0 then ${hours} * 3600 else 0 end`;
+    const completed = async () => {
+      const steps = await sumMetrics(database.db, known, 600, true);
+      return steps.reduce((sum, step) => sum + step.completed, 0);
+    };
+    await hoursAgo(2, 1, [row(1)]);
+    expect(await foldMetrics(database.db, known)).toBe(true);
+    // As if the hour was added up by a clock that was four hours ahead.
+    await pass(-4);
+    expect(await completed()).toBe(2);
+    expect(await foldMetrics(database.db, known)).toBe(false);
+    expect(await completed()).toBe(2);
+    // The hour comes and goes, and has other reports.
+    await pass(4);
+    await hoursAgo(2, 2, [row(2)]);
+    expect(await completed()).toBe(4);
+    while (await foldMetrics(database.db, known));
+    expect(await completed()).toBe(4);
+    const [{ sum } = {}] = await database.client`
+      select sum(completed)::int4 from queue_metrics where worker_id = 0`;
+    expect(sum).toBe(4);
+  });
+
   test('is the same whatever the time zone of the session is', async () => {
     await hoursAgo(3, 1, [row(1), row(2)]);
     const connections = await database.connect(2);

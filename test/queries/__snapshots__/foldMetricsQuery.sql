@@ -7,6 +7,20 @@
         and m.at < to_timestamp(
           floor((date_part('epoch', statement_timestamp()) - 300) / 3600) * 3600)
     ),
+    ahead as materialized (
+      select f.report, f.queue, f.kind from "queue_metrics" as f
+      where f.worker_id = 0 and f.report > date_part('epoch', statement_timestamp())::int8 - 3600
+        and exists (
+          select from "queue_metrics" as r
+          where r.minutes = 1 and r.at >= f.at and r.at < f.at + interval '1 hour'
+            and r.queue = f.queue and r.kind = f.kind
+        )
+      for update skip locked
+    ),
+    taken_back as (
+      delete from "queue_metrics" as m
+      where m.worker_id = 0 and (m.report, m.queue, m.kind) in (select report, queue, kind from ahead)
+    ),
     part as materialized (
       select (select h.begin from hour as h) as step, m.* from "queue_metrics" as m
       where m.minutes = 1

@@ -1,7 +1,8 @@
     with part as materialized (
       select (floor(date_part('epoch', m.at) / 3600) * 3600)::int8 as step, m.*
       from "queue_metrics" as m
-      where (m.minutes = 60 and m.at >= to_timestamp(floor(date_part('epoch', statement_timestamp() - $1::float8 * interval '1 minute') / 3600) * 3600))
+      where (m.minutes = 60 and m.at >= to_timestamp(floor(date_part('epoch', statement_timestamp() - $1::float8 * interval '1 minute') / 3600) * 3600) and m.at < to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0
+          and f.report <= date_part('epoch', statement_timestamp())::int8 - 3600), 0)))
         or (m.minutes = 1 and m.at >= to_timestamp(floor(date_part('epoch', statement_timestamp() - $2::float8 * interval '1 minute') / 3600) * 3600) and m.at >= to_timestamp(coalesce((select max(f.report) + 3600 from "queue_metrics" as f where f.worker_id = 0
           and f.report <= date_part('epoch', statement_timestamp())::int8 - 3600), 0)))
     ),

@@ -15,7 +15,12 @@ export async function foldMetrics(db: Runner, known: KnownMetrics): Promise<bool
   return (await queryMetrics(db, known, foldMetricsQuery(known))).length > 0;
 }
 
-/** Hours are counted from 1970: each session may have another time zone, and some are half an hour off. */
+/**
+ * Takes back what was added up while the server's clock was ahead, of hours that are not over: else the later
+ * reports of these would be in none. As long as their reports are there: a clock that is behind loses none.
+ *
+ * Hours are counted from 1970: each session may have another time zone, and some are half an hour off.
+ */
 export function foldMetricsQuery({ metrics }: KnownMetrics): SQL {
   return sql`
     with hour as materialized (
@@ -25,6 +30,20 @@ export function foldMetricsQuery({ metrics }: KnownMetrics): SQL {
         and m.at >= to_timestamp(${folded(metrics)})
         and m.at < to_timestamp(
           floor((date_part('epoch', statement_timestamp()) - 300) / 3600) * 3600)
+    ),
+    ahead as materialized (
+      select f.report, f.queue, f.kind from ${metrics} as f
+      where f.worker_id = 0 and f.report > date_part('epoch', statement_timestamp())::int8 - 3600
+        and exists (
+          select from ${metrics} as r
+          where r.minutes = 1 and r.at >= f.at and r.at < f.at + interval '1 hour'
+            and r.queue = f.queue and r.kind = f.kind
+        )
+      for update skip locked
+    ),
+    taken_back as (
+      delete from ${metrics} as m
+      where m.worker_id = 0 and (m.report, m.queue, m.kind) in (select report, queue, kind from ahead)
     ),
     part as materialized (
       select (select h.begin from hour as h) as step, m.* from ${metrics} as m
@@ -45,7 +64,7 @@ export function foldMetricsQuery({ metrics }: KnownMetrics): SQL {
 
 /**
  * When the last hour ended that was added up, in seconds since 1970; 0 when none was. Not one that is still
- * to come: it was added up while the server's clock was ahead, and all reports until then would be in none.
+ * to come: it was added up while the server's clock was ahead, and is taken back.
  */
 export function folded(metrics: KnownMetrics['metrics']): SQL {
   return sql`coalesce((select max(f.report) + 3600 from ${metrics} as f where f.worker_id = 0

@@ -63,7 +63,7 @@ export function sumMetricsQuery({ metrics }: KnownMetrics, minutes: number, hour
     ? sql`, (date_part('epoch', statement_timestamp()) - ${hour}) / 60 as covered_minutes`
     : sql``;
   const rows = hourly
-    ? sql`(m.minutes = 60 and m.at >= ${since})
+    ? sql`(m.minutes = 60 and m.at >= ${since} and m.at < to_timestamp(${folded(metrics)}))
         or (m.minutes = 1 and m.at >= ${since} and m.at >= to_timestamp(${folded(metrics)}))`
     : sql`m.minutes = 1 and m.at >= ${since}`;
   return sql`
