@@ -1,4 +1,4 @@
-import { is, SQL } from 'drizzle-orm';
+import { is, SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 
@@ -10,10 +10,17 @@ export type Row<TFields extends RowFields> = SelectResultFields<TFields>;
 
 /**
  * Names each unnamed SQL field by its key: a surrounding statement refers to fields by name, and drizzle-orm
- * refuses one without.
+ * refuses one without. So is a column that is there under another key already: the two could not be told apart.
  */
 export function namedFields<TFields extends RowFields>(fields: TFields): TFields {
-  const entries = Object.entries(fields).map(([key, field]) => [key, is(field, SQL) ? field.as(key) : field]);
+  const columns = new Set<string>();
+  const entries = Object.entries(fields).map(([key, field]) => {
+    if (is(field, SQL)) return [key, field.as(key)];
+    if (is(field, SQL.Aliased)) return [key, field];
+    if (columns.has(field.name)) return [key, sql`${field}`.mapWith(field).as(key)];
+    columns.add(field.name);
+    return [key, field];
+  });
   // An expression keeps its row type when it is given a name.
   return Object.fromEntries(entries) as TFields;
 }

@@ -31,6 +31,16 @@ test('answers the first rows in order, decoded by their columns', async () => {
   });
 });
 
+test('answers one column under two names', async () => {
+  const returning = { a: urls.id, b: urls.id, found: urls.foundAt, again: urls.foundAt };
+  const one = { a: 1, b: 1, found: expect.any(Date), again: expect.any(Date) };
+  expect(await lockRows(database.db, urls, { orderBy: urls.id, limit: 1, returning })).toEqual([one]);
+  const popped = database.db
+    .$with('popped')
+    .as(popRows(database.db, urls, { orderBy: urls.id, limit: 1, returning }));
+  expect(await database.db.with(popped).select().from(popped)).toEqual([one]);
+});
+
 test('answers what is asked for, expressions with and without a name included', async () => {
   const locked = await lockRows(database.db, urls, {
     orderBy: urls.id,
