@@ -227,6 +227,19 @@ describe('waitFor', () => {
     },
   );
 
+  test('does not blame a lost connection for the time of a job that is alive', async () => {
+    const id = await enqueue();
+    const db = watched((_, attempt) => {
+      if (attempt === 1) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    });
+    const timedOut = await queue
+      .waitFor(db, resize, id, { timeoutMs: 2_000 })
+      .catch((error: unknown) => error);
+    expect(looks(db.texts).length).toBeGreaterThan(1);
+    expect(timedOut).toBeInstanceOf(WaitTimeoutError);
+    expect(timedOut instanceof WaitTimeoutError && timedOut.cause).toBeUndefined();
+  });
+
   test('a lost connection delays the answer; the next look brings it', async () => {
     const [connection] = await database.connect();
     if (connection === undefined) throw new Error('no connection');

@@ -27,7 +27,10 @@ export interface Waiter {
   /** @param wasLive whether it was seen alive before */
   gone(wasLive: boolean): void;
   failed(error: unknown): void;
-  /** The look was in vain for a reason that may pass: the connection was lost, for example. */
+  /**
+   * The look was in vain for a reason that may pass: the connection was lost, for example. `undefined`: it has
+   * been answered.
+   */
   delayed(error: unknown): void;
 }
 
@@ -171,7 +174,11 @@ export class Waiters {
       if (!(await settlesWithin(answer, ANSWER_MS))) throw new QueueError(NO_ANSWER);
       const { live, found } = await answer;
       const ended = asked.filter(({ job }) => !live.has(job.id));
-      for (const { job } of asked) if (live.has(job.id)) job.wasLive = true;
+      for (const { job, waiters } of asked) {
+        if (!live.has(job.id)) continue;
+        job.wasLive = true;
+        for (const waiter of waiters) waiter.delayed(undefined);
+      }
       for (const { job, waiters } of ended) this.#answer(job, found.get(job.id), waiters);
     } catch (error) {
       const passes = isPassing(error);
