@@ -10,7 +10,7 @@ import {
   runNext,
 } from 'drizzle-queue';
 import { createQueueTables, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -131,6 +131,26 @@ describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
     await runNext(db, { queue, handlers: [handler] });
     expect(seen).toMatchObject([values, values]);
     expect(await resultRows()).toMatchObject([{ state: 'completed', ...values }]);
+  });
+
+  test('that cannot be decoded fail the wait for their job at once, and no other', async () => {
+    const enqueue = (word: string) =>
+      queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a', words: new Set([word]) });
+    const [bad, good] = [await enqueue('bad'), await enqueue('good')];
+    for (const { id } of [bad, good]) await queue.cancel(db, id);
+    const { words } = ownTables.queueJobs;
+    const decode = words.mapFromDriverValue.bind(words);
+    vi.spyOn(words, 'mapFromDriverValue').mockImplementation((value) => {
+      if (value === 'bad') throw new TypeError('a word of a newer version');
+      return decode(value);
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const wait = (id: number) => queue.waitFor(db, send, id, { timeoutMs: 10_000 });
+    const waits = await Promise.allSettled([wait(bad.id), wait(good.id)]);
+    expect(waits).toMatchObject([
+      { status: 'rejected', reason: { message: 'a word of a newer version' } },
+      { status: 'fulfilled', value: { state: 'cancelled' } },
+    ]);
   });
 
   test('stay with a job that is cancelled', async () => {

@@ -5,6 +5,14 @@ import { type Executor, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
 import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../sql/job-record.ts';
 
+/** A job whose row cannot be decoded: a column type of the app has thrown. */
+export class UnreadableJob {
+  constructor(
+    readonly id: number,
+    readonly error: unknown,
+  ) {}
+}
+
 /**
  * Jobs by their ids, live or finished, in no order. Those that are missing are neither.
  *
@@ -15,10 +23,16 @@ export async function findJobs(
   db: Executor,
   tables: QueueTables,
   ids: readonly number[],
-): Promise<JobRecord[]> {
+): Promise<(JobRecord | UnreadableJob)[]> {
   const rows = await queryRows(db, tables, findJobsQuery(tables, ids));
   const own = ownColumnsOf(tables.queueJobs);
-  return rows.map((row) => toJobRecord(row, own));
+  return rows.map((row) => {
+    try {
+      return toJobRecord(row, own);
+    } catch (error) {
+      return new UnreadableJob(Number(row.id), error);
+    }
+  });
 }
 
 /** @crossesQueues finds jobs by their ids: the caller does not know the queues */

@@ -1,5 +1,5 @@
 import { QueueError } from '../../../errors.ts';
-import { findJobs } from '../../queries/operate/find-jobs.ts';
+import { findJobs, UnreadableJob } from '../../queries/operate/find-jobs.ts';
 import { findLiveIds } from '../../queries/operate/find-live-ids.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { type Executor, NO_DATABASE, sqlStateOf } from '../../sql/executor.ts';
@@ -33,6 +33,9 @@ export interface Waiter {
    */
   delayed(error: unknown): void;
 }
+
+/** What became of a job that was not live a moment ago. */
+type Found = FinalRecord | UnreadableJob | 'live';
 
 interface AwaitedJob {
   readonly id: number;
@@ -195,24 +198,33 @@ export class Waiters {
   /** Which of these jobs are live, and what became of the others. */
   async #ask(ids: readonly number[]): Promise<{
     readonly live: ReadonlySet<number>;
-    readonly found: ReadonlyMap<number, FinalRecord | 'live'>;
+    readonly found: ReadonlyMap<number, Found>;
   }> {
     const live = await findLiveIds(this.#db, this.#tables, ids);
     return { live, found: await this.#find(ids.filter((id) => !live.has(id))) };
   }
 
-  async #find(ids: readonly number[]): Promise<Map<number, FinalRecord | 'live'>> {
+  async #find(ids: readonly number[]): Promise<Map<number, Found>> {
     if (ids.length === 0) return new Map();
     const records = await findJobs(this.#db, this.#tables, ids);
-    return new Map(records.map((record) => [record.id, 'finishedAt' in record ? record : 'live']));
+    return new Map(
+      records.map((record) => {
+        const hasEnded = record instanceof UnreadableJob || 'finishedAt' in record;
+        return [record.id, hasEnded ? record : 'live'];
+      }),
+    );
   }
 
-  #answer(job: AwaitedJob, found: FinalRecord | 'live' | undefined, waiters: readonly Waiter[]): void {
+  #answer(job: AwaitedJob, found: Found | undefined, waiters: readonly Waiter[]): void {
     if (found === 'live') {
       job.wasLive = true;
       return;
     }
-    for (const waiter of waiters) found === undefined ? waiter.gone(job.wasLive) : waiter.ended(found);
+    for (const waiter of waiters) {
+      if (found === undefined) waiter.gone(job.wasLive);
+      else if (found instanceof UnreadableJob) waiter.failed(found.error);
+      else waiter.ended(found);
+    }
   }
 
   #sleep(ms: number): Promise<void> {
