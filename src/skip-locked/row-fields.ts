@@ -10,7 +10,7 @@ export type Row<TFields extends RowFields> = SelectResultFields<TFields>;
 
 /**
  * Names each unnamed SQL field by its key: a surrounding statement refers to fields by name, and drizzle-orm
- * refuses one without. So is a column that is there under another key already: the two could not be told apart.
+ * refuses one without. The same for a column that is there under another key already.
  */
 export function namedFields<TFields extends RowFields>(fields: TFields): TFields {
   const columns = new Set<string>();

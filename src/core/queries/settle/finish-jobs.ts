@@ -43,9 +43,9 @@ export interface FinishOptions {
  * A result that keeps only the outcome has null for its payload, which is then not written a second time.
  *
  * **Under concurrency.** Fenced: a job that was claimed again, rescheduled or ended in between does not
- * match. Nor does one that is to be discarded and whose end was requested meanwhile: it must end as cancelled.
- * Where another transaction is just changing the job, this waits for it and looks again. Delete and insert
- * commit together, so no reader ever sees the job in both tables or in neither.
+ * match. Nor does one that is to be discarded and whose end was requested meanwhile: it must end as
+ * cancelled. Where another transaction is just changing the job, this waits for it and looks again. Delete
+ * and insert commit together, so no reader ever sees the job in both tables or in neither.
  */
 export async function finishJobs(
   db: Runner,

@@ -27,10 +27,7 @@ export interface Waiter {
   /** @param wasLive whether it was seen alive before */
   gone(wasLive: boolean): void;
   failed(error: unknown): void;
-  /**
-   * The look was in vain for a reason that may pass: the connection was lost, for example. `undefined`: it has
-   * been answered.
-   */
+  /** The look was in vain for a reason that may pass, as a lost connection; `undefined`: it was answered. */
   delayed(error: unknown): void;
 }
 
