@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import {
@@ -226,6 +227,14 @@ describe('waitFor', () => {
       expect(await waiting).toMatchObject({ id, state: 'completed' });
     },
   );
+
+  test('has the time that a large output takes', async () => {
+    const id = await enqueue();
+    await end();
+    // Longer than a look is waited for at first.
+    const db = watched((text) => (looks([text]).length === 0 ? setTimeout(6_000) : undefined));
+    expect(await queue.waitFor(db, resize, id, { timeoutMs: 25_000 })).toMatchObject({ id });
+  }, 30_000);
 
   test('does not blame a lost connection for the time of a job that is alive', async () => {
     const id = await enqueue();

@@ -17,9 +17,12 @@ const NOTIFIED_PACE = 2;
 const NOTICE_MS = 5;
 /** The most ids of one statement. */
 const MOST_IDS = 1_000;
-/** A look without an answer is given up after this time, and repeated on another connection of the pool. */
+/**
+ * A look without an answer is given up after this time, and repeated on another connection of the pool. For
+ * large outputs the next one waits twice as long, and asks for half as many.
+ */
 const ANSWER_MS = 5_000;
-const NO_ANSWER = `The database has not answered for ${ANSWER_MS} ms`;
+const MAX_ANSWER_MS = 300_000;
 
 /** What becomes of one who waits. */
 export interface Waiter {
@@ -62,6 +65,9 @@ export class Waiters {
   readonly #tables: QueueTables;
   /** Those whose last look is the longest ago come first, so none is forgotten when looks are slow. */
   readonly #jobs = new Map<number, AwaitedJob>();
+  #answerMs = ANSWER_MS;
+  /** Of how many jobs that have ended a look reads what became of them. */
+  #mostFound = MOST_IDS;
   #notices: NoticeListener | undefined;
   #running = false;
   #wake: (() => void) | undefined;
@@ -171,9 +177,12 @@ export class Waiters {
     try {
       const answer = this.#ask(idsOf(jobs));
       // A look that its connection has forgotten must not hold up all later ones.
-      if (!(await settlesWithin(answer, ANSWER_MS))) throw new QueueError(NO_ANSWER);
-      const { live, found } = await answer;
-      const ended = asked.filter(({ job }) => !live.has(job.id));
+      if (!(await settlesWithin(answer, this.#answerMs))) throw this.#noteNoAnswer();
+      const { live, left, found } = await answer;
+      this.#answerMs = ANSWER_MS;
+      this.#mostFound = Math.min(this.#mostFound * 2, MOST_IDS);
+      const ended = asked.filter(({ job }) => !live.has(job.id) && !left.has(job.id));
+      for (const { job } of asked) if (left.has(job.id)) job.pauseMs = 0;
       for (const { job, waiters } of asked) {
         if (!live.has(job.id)) continue;
         job.wasLive = true;
@@ -192,13 +201,23 @@ export class Waiters {
     for (const { job, looks } of asked) if (job.looks === looks) job.dueAt = now + job.pauseMs;
   }
 
-  /** Which of these jobs are live, and what became of the others. */
+  #noteNoAnswer(): QueueError {
+    const error = new QueueError(`The database has not answered for ${this.#answerMs} ms`);
+    this.#answerMs = Math.min(this.#answerMs * 2, MAX_ANSWER_MS);
+    this.#mostFound = Math.max(this.#mostFound >> 1, 1);
+    return error;
+  }
+
+  /** Which are live, what became of the others, and which of those are `left` for the next look. */
   async #ask(ids: readonly number[]): Promise<{
     readonly live: ReadonlySet<number>;
+    readonly left: ReadonlySet<number>;
     readonly found: ReadonlyMap<number, Found>;
   }> {
     const live = await findLiveIds(this.#db, this.#tables, ids);
-    return { live, found: await this.#find(ids.filter((id) => !live.has(id))) };
+    const ended = ids.filter((id) => !live.has(id));
+    const left = new Set(ended.splice(this.#mostFound));
+    return { live, left, found: await this.#find(ended) };
   }
 
   async #find(ids: readonly number[]): Promise<Map<number, Found>> {
