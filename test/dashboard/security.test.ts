@@ -711,6 +711,34 @@ describe('scopes of queues', () => {
     expect(second).not.toContain('rel="next"');
     expect(await page(dashboard, '/schedules?page=99999')).not.toContain('<tr');
   });
+
+  test('a page of schedules reads none of the pages before it, and there is a last one', async () => {
+    await database.client`
+      insert into queue_schedules (name, queue, kind, payload, settings, every_ms, time_zone, catch_up, overlap,
+        passed_at, seen_at, created_at)
+      select 's' || lpad(n::text, 5, '0'), 'q', 'k', '1', '{}', 60000, 'UTC', 'latest', true, now(), now(), now()
+      from generate_series(1, 130) as n`;
+    const db = another(database.db);
+    let rows = 0;
+    db.transaction = async (run, settings) =>
+      await database.db.transaction(async (tx) => {
+        const execute = tx.execute.bind(tx);
+        tx.execute = (async (query: Parameters<typeof execute>[0]) => {
+          const answer = await execute(query);
+          rows += [...answer].length;
+          return answer;
+        }) as unknown as typeof execute;
+        return await run(tx);
+      }, settings);
+    const dashboard = createDashboard({ db, queue, authorize: () => 'read' });
+    const third = await page(dashboard, '/schedules?page=3');
+    expect([...third.matchAll(/<tr id="schedule-/g)]).toHaveLength(30);
+    expect(third).toContain('id="schedule-s00101"');
+    expect(rows).toBeLessThan(50);
+    const beyond = textOf(await page(dashboard, '/schedules?page=9007199254740991'));
+    expect(beyond).toContain('First page');
+    expect(beyond).not.toContain('No schedule yet');
+  });
 });
 
 describe('scopes of tenants', () => {

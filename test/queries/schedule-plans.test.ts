@@ -52,6 +52,7 @@ const statements = {
     limit: 100,
   }),
   'a page of the list': findSchedulesQuery(tables, { after: 's5', limit: 51 }),
+  'a page by its place': findSchedulesQuery(tables, { offset: 50, limit: 51 }),
   'a change': setScheduleQuery(tables, schedule),
   'a firing of a hundred': fireSchedulesQuery(
     tables,

@@ -73,7 +73,7 @@ describe('what the compiler says of a mistake names what to write', () => {
   test('a feature that the queue was made without, of which all methods are named', () => {
     type Methods<T> = { [K in keyof T]: T[K] extends (...given: never) => unknown ? K : never }[keyof T];
     type OfWorkers = 'checkServer' | 'forWorker';
-    expectTypeOf<Exclude<Methods<Schedules>, keyof NoSchedules>>().toEqualTypeOf<'toStore'>();
+    expectTypeOf<Exclude<Methods<Schedules>, keyof NoSchedules>>().toEqualTypeOf<'toStore' | 'listFrom'>();
     expectTypeOf<Exclude<Methods<Limits>, keyof NoLimits>>().toEqualTypeOf<
       OfWorkers | 'has' | 'check' | 'checkServed' | 'checkRunNext' | 'tablesFor' | 'isGrouped'
     >();

@@ -2,7 +2,7 @@ import { checkDefinition, type JobDefinition } from '../../core/job/definition.t
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
 import type { Executor } from '../../core/sql/executor.ts';
-import { findSchedules } from './queries/find-schedules.ts';
+import { findSchedules, type SchedulesPage } from './queries/find-schedules.ts';
 import { type ScheduleRecord, toScheduleRecord } from './schedule-record.ts';
 import type { ScheduleTables } from './sql/schedule-tables.ts';
 
@@ -39,12 +39,17 @@ export async function listSchedules(
   if (filter.cursor !== undefined) checkText('schedules.list: cursor', filter.cursor, MAX_NAME_BYTES);
   for (const name of filter.queues ?? [])
     checkText('schedules.list: the name of a queue', name, MAX_NAME_BYTES);
-  const found = await findSchedules(db, tables, {
-    kind: filter.job?.kind,
-    queues: filter.queues,
-    after: filter.cursor,
-    limit: limit + 1,
-  });
+  const { job, queues, cursor } = filter;
+  return await readSchedules(db, tables, { kind: job?.kind, queues, after: cursor, limit });
+}
+
+/** The same for checked values. */
+export async function readSchedules(
+  db: Executor,
+  tables: ScheduleTables,
+  { limit, ...page }: SchedulesPage,
+): Promise<ScheduleList> {
+  const found = await findSchedules(db, tables, { ...page, limit: limit + 1 });
   const schedules = found.slice(0, limit).map(toScheduleRecord);
   return { schedules, nextCursor: found.length > limit ? schedules.at(-1)?.name : undefined };
 }

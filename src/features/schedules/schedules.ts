@@ -18,7 +18,7 @@ import { OVERLAP_KEY, tickMetadata } from './queries/fire-schedules.ts';
 import { pauseSchedule, resumeSchedule, type ScheduleChange } from './queries/pause-schedule.ts';
 import { removeSchedule } from './queries/remove-schedule.ts';
 import { setSchedule } from './queries/set-schedule.ts';
-import { listSchedules, type ScheduleFilter, type ScheduleList } from './schedule-list.ts';
+import { listSchedules, readSchedules, type ScheduleFilter, type ScheduleList } from './schedule-list.ts';
 import { type ScheduleRecord, ticksFrom, toScheduleRecord } from './schedule-record.ts';
 import type { ScheduleTables } from './sql/schedule-tables.ts';
 import type { NewSchedule } from './sql/stored-schedule.ts';
@@ -147,6 +147,14 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   /** The schedules by name, with their next ticks, a page at a time. */
   async list(db: Executor, filter: ScheduleFilter = {}): Promise<ScheduleList> {
     return await listSchedules(db, this.tables, filter);
+  }
+
+  /** @internal The same by its place, for an address that must not say a name. */
+  async listFrom(
+    db: Executor,
+    page: { readonly queues: readonly string[] | undefined; readonly offset: number; readonly limit: number },
+  ): Promise<ScheduleList> {
+    return await readSchedules(db, this.tables, page);
   }
 
   /**

@@ -854,6 +854,7 @@ export function allStatements(
     findScheduleQuery: findScheduleQuery(control, text),
     findSchedulesQuery: findSchedulesQuery(control, { kind: text, after: text, limit: 51 }),
     'findSchedulesQuery, of queues': findSchedulesQuery(control, { queues: [text], limit: 51 }),
+    'findSchedulesQuery, of a place': findSchedulesQuery(control, { queues: [text], offset: 50, limit: 51 }),
     fireSchedulesQuery: fireSchedulesQuery(control, [firing], channel),
     'fireSchedulesQuery, of groups': fireSchedulesQuery(controlOfGroups, [firing], channel),
     pauseScheduleQuery: pauseScheduleQuery(control, text),

@@ -14,32 +14,27 @@ import { FEW_ROWS_MS } from '../searches.ts';
 import { isPlain, LOOK_MS, scopeName, type Visit } from '../visit.ts';
 
 const PAGE = 50;
-/** How many `list` returns at most. */
-const MOST = 1_000;
+/** Further on, each page would read many names to pass them over. */
+const MAX_PAGE = 1_000;
 const TICKS = 3;
 
 /** What fires by the clock. Pages have numbers, since `show` may hide the names that `list` goes by. */
 export async function schedulesPage(visit: Visit, schedules: Schedules) {
   const { searches, viewer, granted, query } = visit;
-  const number = Math.max(1, numberOf(query.get('page') ?? undefined) ?? 1);
+  const number = Math.min(MAX_PAGE, Math.max(1, numberOf(query.get('page') ?? undefined) ?? 1));
   const name = JSON.stringify(['schedules', scopeName(visit), number]);
-  const look = async (db: Executor) => {
-    const { queues } = granted.scope;
-    let cursor: string | undefined;
-    for (let before = (number - 1) * PAGE; before > 0; before -= MOST) {
-      const passed = await schedules.list(db, { queues, cursor, limit: Math.min(before, MOST) });
-      cursor = passed.nextCursor;
-      if (cursor === undefined) return { schedules: [], nextCursor: undefined };
-    }
-    return await schedules.list(db, { queues, cursor, limit: PAGE });
-  };
+  const { queues } = granted.scope;
+  const look = async (db: Executor) =>
+    await schedules.listFrom(db, { queues, offset: (number - 1) * PAGE, limit: PAGE });
   const answer = await searches.at(viewer, name, LOOK_MS, look, FEW_ROWS_MS);
   if (answer === undefined) return <SlowPage visit={visit} title="Schedules" />;
   const { schedules: seen, nextCursor } = answer.value;
   return (
     <Page visit={visit} title="Schedules" foundAt={answer.at}>
       <section class="card" aria-label="Schedules">
-        {seen.length === 0 ? (
+        {seen.length === 0 && number > 1 ? (
+          <Empty title="No more schedules" />
+        ) : seen.length === 0 ? (
           <Empty
             title="No schedule yet"
             code={
@@ -59,7 +54,8 @@ export async function schedulesPage(visit: Visit, schedules: Schedules) {
           </table>
         )}
         <footer class="pages">
-          {nextCursor === undefined ? null : (
+          {number === 1 ? null : <a href={visit.links.to('/schedules')}>First page</a>}
+          {nextCursor === undefined || number === MAX_PAGE ? null : (
             <a rel="next" href={visit.links.to('/schedules', { page: String(number + 1) })}>
               More
             </a>

@@ -10,6 +10,8 @@ export interface SchedulesPage {
   readonly queues?: readonly string[] | undefined;
   /** The last name of the page before. */
   readonly after?: string | undefined;
+  /** How many names are passed over, without reading their rows. */
+  readonly offset?: number | undefined;
   readonly limit: number;
 }
 
@@ -24,17 +26,23 @@ export async function findSchedules(
 
 export function findSchedulesQuery(
   { queueSchedules }: ScheduleTables,
-  { kind, queues, after, limit }: SchedulesPage,
+  { kind, queues, after, offset = 0, limit }: SchedulesPage,
 ): SQL {
+  const those = sql`${after === undefined ? sql`true` : sql`s.name > ${after}`}${
+    kind === undefined ? sql`` : sql` and s.kind = ${kind}`
+  }${
+    queues === undefined
+      ? sql``
+      : sql` and s.queue in (
+        select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb))`
+  }`;
   return sql`
     select ${scheduleColumns} from ${queueSchedules} as s
-    where ${after === undefined ? sql`true` : sql`s.name > ${after}`}${
-      kind === undefined ? sql`` : sql` and s.kind = ${kind}`
-    }${
-      queues === undefined
+    where ${those}${
+      offset === 0
         ? sql``
-        : sql` and s.queue in (
-        select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb))`
+        : sql` and s.name >= (
+        select s.name from ${queueSchedules} as s where ${those} order by s.name limit 1 offset ${offset})`
     }
     order by s.name limit ${limit}`;
 }
