@@ -37,6 +37,23 @@ beforeEach(async () => {
 
 const PAGES = ['', '/jobs', '/errors', '/queues', '/schedules', '/limits', '/workers', '/database'];
 
+test.each([
+  ['of a known queue', 'q', /Due \? .* Running \? /],
+  ['of no known queue', undefined, /Retrying \? /],
+])(
+  'the overview does not say that no jobs are waiting where it could not count any: %s',
+  async (_, known, says) => {
+    if (known !== undefined) await queue.pause(database.db, known);
+    const dashboard = dashboardFor();
+    const text = await database.client.begin(async (tx) => {
+      await tx`lock table queue_jobs in access exclusive mode`;
+      return textOf(await page(dashboard, '/admin/queue'));
+    });
+    expect(text).toMatch(says);
+    expect(text).not.toContain('All quiet');
+  },
+);
+
 describe('every page', () => {
   test.each(PAGES)('%s says what would fill it while nothing is there, and nothing inline', async (path) => {
     const answer = await get(dashboardFor(), `/admin/queue${path}`);

@@ -38,7 +38,8 @@ export async function overviewPage(visit: Visit) {
     total && amountText(total[state], total.precision);
   // A workflow that waits for a signal is live, too.
   const live = total && total.due + total.running + total.scheduled + total.waiting;
-  const idle = live === 0 && hour?.ended === 0 && read === undefined;
+  const isCounted = total?.precision === 'exact' && figures?.retrying !== undefined;
+  const idle = live === 0 && isCounted && hour?.ended === 0 && read === undefined;
   return (
     <Page visit={visit} title="Overview" charts>
       <Counted figures={figures} nowMs={nowMs} />
