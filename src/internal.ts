@@ -100,8 +100,13 @@ export { FIRST_PLACE, isBefore, type JobPlace } from './core/sql/job-place.ts';
 export type { JobScope } from './core/sql/job-scope.ts';
 export { type OwnWanted, ownWanted } from './core/sql/own-values.ts';
 export { CLAIM_REFUSED } from './core/sql/refused-claim.ts';
-export { inHalves } from './core/worker/base/in-halves.ts';
-export { isAboutAccess, isAboutTheServer } from './core/worker/base/refusal.ts';
+export { halves } from './core/worker/base/in-halves.ts';
+export {
+  isAboutAccess,
+  isAboutLocks,
+  isAboutTheServer,
+  isCancelled,
+} from './core/worker/base/refusal.ts';
 export { notDeclared } from './features/limits/not-declared.ts';
 export { sumMetrics } from './features/metrics/queries/sum-metrics.ts';
 export { ratesIn } from './features/metrics/rates.ts';

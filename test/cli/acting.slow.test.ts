@@ -250,7 +250,7 @@ describe('by a filter', () => {
         await client.unsafe('drop function refuse cascade');
       });
       expect(await run('run-now', ...which, '--yes')).toEqual({
-        code: 0,
+        code: 1,
         stdout: '9 due, 1 left\n',
         stderr: `Job ${ids[2]} was left: not this one\n`,
       });
@@ -276,7 +276,7 @@ describe('by a filter', () => {
         await client.unsafe('drop function claim_or_refuse cascade');
       });
       expect(await run('run-now', ...which, '--yes')).toEqual({
-        code: 0,
+        code: 1,
         stdout: '4 due, 1 left\n',
         stderr: `Job ${refused} was left: not this one\n`,
       });
@@ -454,7 +454,7 @@ describe('by the words of the dashboard', () => {
     });
     expect(await run(...args, '--yes', '--reason', 'left')).toMatchObject({
       code: 0,
-      stdout: '2 cancelled, 0 requested, 0 locked\n',
+      stdout: '2 cancelled, 0 requested, 0 locked, 0 refused\n',
     });
     expect((await queue.find(database.db, third))?.state).toBe('due');
     expect(await queue.find(database.db, one)).toMatchObject({ errors: [{ message: 'left' }] });
@@ -464,12 +464,12 @@ describe('by the words of the dashboard', () => {
     const [id = 0] = await enqueue(1);
     await database.client`update queue_jobs set worker_id = 1, claimed_at = now() where id = ${id}`;
     const asked = await run('cancel', '-f', `#${id} state:running`, '--yes');
-    expect(asked).toMatchObject({ code: 0, stdout: '0 cancelled, 1 requested, 0 locked\n' });
+    expect(asked).toMatchObject({ code: 0, stdout: '0 cancelled, 1 requested, 0 locked, 0 refused\n' });
     expect(await run('cancel', '-f', `#${id}`, '--yes')).toMatchObject({ code: 0 });
     expect((await queue.find(database.db, id))?.state).toBe('running');
     expect(await run('cancel', '-f', `#${id}`, '--yes', '--force')).toMatchObject({
       code: 0,
-      stdout: '1 cancelled, 0 requested, 0 locked\n',
+      stdout: '1 cancelled, 0 requested, 0 locked, 0 refused\n',
     });
   });
 
@@ -480,14 +480,14 @@ describe('by the words of the dashboard', () => {
       where id = any(${ids.slice(1)})`;
     expect(await run('cancel', '-f', 'state:retrying', '--yes', '--force')).toMatchObject({
       code: 0,
-      stdout: '2 cancelled, 0 requested, 0 locked\n',
+      stdout: '2 cancelled, 0 requested, 0 locked, 0 refused\n',
     });
     expect((await queue.find(database.db, ids[0] ?? 0))?.state).toBe('due');
   });
 
   test.each([
-    ['cancel', 'queue_jobs', 'id', '4 cancelled, 0 requested, 0 locked\n'],
-    ['redrive', 'queue_results', 'job_id', '4 redriven, 0 duplicates\n'],
+    ['cancel', 'queue_jobs', 'id', '4 cancelled, 0 requested, 0 locked, 1 refused\n'],
+    ['redrive', 'queue_results', 'job_id', '4 redriven, 0 duplicates, 1 refused\n'],
   ])('%s leaves a job that the database refuses to change, and that alone', async (name, table, id, said) => {
     const { client } = database;
     const ids = name === 'redrive' ? await discard(5) : await enqueue(5);
@@ -499,10 +499,30 @@ describe('by the words of the dashboard', () => {
       await client.unsafe('drop function refuse cascade');
     });
     expect(await run(name, '-f', 'kind:greet', '--yes')).toEqual({
-      code: 0,
+      code: 1,
       stdout: said,
       stderr: `Job ${ids[2]} was left: not this one\n`,
     });
+  });
+
+  test('Ctrl-C also ends it while it looks for the jobs that the database refuses', async () => {
+    const { client } = database;
+    await enqueue(200);
+    await client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        perform pg_sleep(0.1); raise 'not this one'; end $$;
+      create trigger refuse before delete on queue_jobs for each row execute function refuse()`);
+    onTestFinished(async () => {
+      await client.unsafe('drop function refuse cascade');
+    });
+    const running = startCli(cli.bin, ['cancel', '-f', 'kind:greet', '--yes'], { cwd, env: env() });
+    await until(() => running.stderr().includes('was left'));
+    running.child.kill('SIGINT');
+    const { code, stderr } = await running.end();
+    expect(code).toBe(130);
+    expect(stderr).toMatch(
+      /Interrupted: 0 cancelled, 0 requested, 0 locked, \d+ refused; the others were not changed/,
+    );
   });
 
   test('redrive and run-now', async () => {
@@ -511,12 +531,12 @@ describe('by the words of the dashboard', () => {
     await queue.cancel(database.db, (await enqueue(1))[0] ?? 0);
     expect(await run('redrive', '-f', 'kind:greet after:1h', '--limit', '2', '--yes')).toMatchObject({
       code: 0,
-      stdout: '2 redriven, 0 duplicates\n',
+      stdout: '2 redriven, 0 duplicates, 0 refused\n',
     });
     for (const id of [first, second]) expect((await queue.find(database.db, id))?.state).toBe('due');
     expect((await queue.find(database.db, third))?.state).toBe('discarded');
     expect(await run('redrive', '-f', 'state:cancelled', '--yes')).toMatchObject({
-      stdout: '1 redriven, 0 duplicates\n',
+      stdout: '1 redriven, 0 duplicates, 0 refused\n',
     });
     const [later = 0] = await enqueue(1, 3_600_000);
     await enqueue(1, 7_200_000);

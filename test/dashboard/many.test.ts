@@ -44,6 +44,15 @@ async function refuse(rows: string, code = 'P0001'): Promise<void> {
 
 const unrefuse = () => database.client.unsafe('drop function if exists refuse cascade');
 
+/** Each look at the clock takes so long that a request does no more than it must. */
+function hurry(): void {
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 10_000;
+    return now;
+  });
+}
+
 /** Presses the button of a page that asks, and as often as it says that there are more. */
 async function press(dashboard: Dashboard, html: string): Promise<string> {
   const [form] = formsOf(html);
@@ -281,6 +290,68 @@ describe('all that match a filter', () => {
     },
   );
 
+  test.each([
+    ['cancel', 'delete on queue_jobs', 'old.id'],
+    ['redrive', 'delete on queue_results', 'old.job_id'],
+    ['run-now', 'update on queue_jobs', 'old.id'],
+  ] as const)(
+    '%s ends in time where many are refused, and the next request goes on behind them',
+    async (action, on, id) => {
+      const dueInMs = action === 'redrive' ? 0 : 60_000;
+      const ids = await addJobs(
+        database.client,
+        Array.from({ length: 8 }, (_, n) => ({ dueInMs, kind: 'send-receipt', queue: n % 2 ? 'x' : 'q' })),
+      );
+      if (action === 'redrive') {
+        for (const name of ['q', 'x'])
+          await endJob(database.db, { state: 'discarded', limit: 4, queue: name });
+      }
+      const bad = [0, 1, 3, 4, 7].map((n) => ids[n]);
+      await refuse(`before ${on} for each row when (${id} in (${bad}))`);
+      const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+      const dashboard = dashboardFor();
+      const [form] = formsOf(await page(dashboard, many({ action, of: 'all', q: '' })));
+      hurry();
+      const answer = await (await post(dashboard, String(form?.action), form?.fields ?? {})).text();
+      expect(printed).toHaveBeenCalledTimes(1);
+      expect(formsOf(answer)[0]?.fields).toMatchObject({ after: String(ids[0]), tried: '1', done: '0' });
+      expect(await press(dashboard, answer)).toMatch(/&n=3&left=5$/);
+      expect(done.map(({ outcome }) => Number.parseInt(outcome, 10)).reduce((a, b) => a + b, 0)).toBe(3);
+    },
+  );
+
+  test.each([
+    ['a lock is held', '55P03'],
+    ['one takes too long by itself', '57014'],
+  ])('where %s, they are not refused: it fails, and leaves none of them for good', async (_, code) => {
+    await addJobs(database.client, [{}, {}, {}]);
+    await refuse('before delete on queue_jobs for each row', code);
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: '' }));
+    const [form] = formsOf(html);
+    expect((await post(dashboard, String(form?.action), form?.fields ?? {})).status).toBe(500);
+    await unrefuse();
+    expect(await press(dashboard, html)).toMatch(/n=3$/);
+  });
+
+  test('what each queue has committed is counted, where it is put back queue by queue', async () => {
+    await addJobs(database.client, [{ kind: 'send-receipt' }, { kind: 'send-receipt', queue: 'x' }]);
+    for (const name of ['q', 'x']) await endJob(database.db, { state: 'discarded', queue: name });
+    // As on Citus.
+    await database.client`
+      insert into pg_extension select 1, 'citus', extowner, extnamespace, false, '0' from pg_extension limit 1`;
+    onTestFinished(async () => {
+      await database.client`delete from pg_extension where extname = 'citus'`;
+    });
+    await refuse(`before delete on queue_results for each row when (old.queue = 'x')`);
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'redrive', of: 'all', q: '' }));
+    expect(await press(dashboard, html)).toMatch(/done=redriven&n=1&left=1$/);
+    expect(done).toMatchObject([{ outcome: '1 redriven' }]);
+  });
+
   test('what was done in one queue before an error has ended it in the next is told of', async () => {
     const [first] = await addJobs(database.client, [{ dueInMs: 60_000 }, { queue: 'x', dueInMs: 60_000 }]);
     await refuse(`before update on queue_jobs for each row when (old.queue = 'x')`, '53200');
@@ -438,14 +509,6 @@ describe('a group of errors', () => {
       select (select count(*)::int from queue_jobs) as due, (select count(*)::int from queue_results) as discarded`;
     return { ...row };
   };
-  /** Each look at the clock takes so long that a request does one batch only. */
-  const hurry = () => {
-    let now = performance.now();
-    vi.spyOn(performance, 'now').mockImplementation(() => {
-      now += 10_000;
-      return now;
-    });
-  };
   afterEach(() => vi.restoreAllMocks());
 
   test('is redriven batch by batch, and each answer says how far it is', async () => {
@@ -498,6 +561,16 @@ describe('a group of errors', () => {
     const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
     expect(answer.headers.get('location')).toBe('/errors?done=redriven&n=4&left=1');
     expect(await counts()).toEqual({ due: 4, discarded: 1 });
+  });
+
+  test('says that they were skipped, not that none is left, where the database refuses all', async () => {
+    await discard(3);
+    await refuse('before delete on queue_results for each row');
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const dashboard = dashboardFor();
+    const form = await formOf(dashboard);
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(answer.headers.get('location')).toBe('/errors?done=redriven&n=0&left=3');
   });
 
   test('leaves the rest in their group where the page is closed, and two who press share them', async () => {

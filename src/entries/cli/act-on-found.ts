@@ -1,4 +1,5 @@
 import { countMany, findMany, type ManyJobs, withinTime } from '../../internal.ts';
+import type { Telling } from '../filter/leave-refused.ts';
 import { actOnMany, type ManyFlags } from './act-on-many.ts';
 import type { Context } from './context.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -30,7 +31,7 @@ export async function actOnFound<TSums extends Sums>(
     readonly name: string;
     readonly action: ManyJobs['action'];
     readonly none: TSums;
-    act(ids: readonly number[], search: ManyJobs['search'], note: (done: TSums) => void): Promise<void>;
+    act(ids: readonly number[], search: ManyJobs['search'], telling: Telling<TSums>): Promise<void>;
   },
 ): Promise<ExitCode> {
   const { project, flags } = context;
@@ -49,22 +50,25 @@ export async function actOnFound<TSums extends Sums>(
   return await actOnMany(context, {
     name,
     count: async () => ({ jobs: Math.min((await count()).jobs, limit), isLeast: false }),
-    run: async ({ signal, onProgress }) => {
+    run: async ({ signal, onProgress, refused }) => {
       const { until } = await count();
       let [sums, after, left] = [none, 0, limit];
       const note = (done: TSums) => {
         sums = added(sums, done);
         onProgress(sums);
       };
-      while (left > 0) {
+      const mayGoOn = () => {
         signal.throwIfAborted();
+        return left > 0;
+      };
+      while (mayGoOn()) {
         const slice = { ...meant, after, until, limit: Math.min(BATCH, left) };
         const ids = await inTime(() =>
           withinTime(db, tables, FIND_MS, ({ runner }) => findMany(runner, tables, slice)),
         );
         const last = ids.at(-1);
         if (last === undefined) break;
-        await act(ids, search, note);
+        await act(ids, search, { note, refused, mayGoOn });
         [after, left] = [last, left - ids.length];
       }
       return sums;

@@ -19,6 +19,8 @@ export interface ManyFlags extends FilterFlags {
 interface Running<TSums> {
   readonly signal: AbortSignal;
   onProgress(sums: TSums): void;
+  /** Says that the database refuses to change a job: then the command has not succeeded. */
+  refused(id: number, error: unknown): void;
 }
 
 /** Something that is done with many jobs. */
@@ -68,6 +70,7 @@ async function go<TSums extends Readonly<Record<string, number>>>(
   const progress = new ProgressLine(about);
   const { signal, forget } = untilInterrupted();
   let sums: TSums | undefined;
+  let code: ExitCode = 0;
   const said = (of: TSums) =>
     Object.entries(of)
       .map(([name, jobs]) => `${jobs.toLocaleString('en')} ${name}`)
@@ -79,6 +82,11 @@ async function go<TSums extends Readonly<Record<string, number>>>(
       onProgress: (done) => {
         sums = done;
         progress.show(total(done), said(done));
+      },
+      refused: (id, error) => {
+        progress.end();
+        complain(`Job ${id} was left: ${sentenceOf(error)}`);
+        code = 1;
       },
     });
   } catch (error) {
@@ -96,12 +104,7 @@ async function go<TSums extends Readonly<Record<string, number>>>(
   progress.end();
   if (output.json) await output.document({ ...sums });
   else await output.line(said(sums));
-  return 0;
-}
-
-/** Says that the database refuses to change a job. */
-export function sayRefused(id: number, error: unknown): void {
-  complain(`Job ${id} was left: ${sentenceOf(error)}`);
+  return code;
 }
 
 /** Every job must be asked for by that name: a variable of a shell that was empty must not mean it. */

@@ -10,8 +10,9 @@ import {
 } from '../../internal.ts';
 import { cancelFound } from '../filter/cancel-found.ts';
 import { MAX_PINNED, pinned } from '../filter/filter.ts';
-import { leaveRefused, type Telling } from '../filter/leave-refused.ts';
+import type { Telling } from '../filter/leave-refused.ts';
 import { makeDue } from '../filter/make-due.ts';
+import { redriveFound } from '../filter/redrive-found.ts';
 import type { DashboardAction } from './access.ts';
 import { within } from './looks.ts';
 import { askWith } from './searches.ts';
@@ -133,9 +134,10 @@ async function doWith(
   action: ManyAction,
   { search }: ManyJobs,
   { ids, asOf }: { readonly ids: readonly number[] } & Pick<Bounds, 'asOf'>,
-  { note, refused }: Telling<number>,
+  telling: Telling<number>,
 ): Promise<void> {
   const { db, queue } = visit.settings;
+  const { note } = telling;
   switch (action) {
     case 'cancel': {
       const which = { ids, state: search.state };
@@ -144,21 +146,18 @@ async function doWith(
         db,
         which,
         { reason: reasonOf(visit) },
-        { note: ({ cancelled, requested }) => note(cancelled + requested), refused },
+        { ...telling, note: ({ cancelled, requested }) => note(cancelled + requested) },
       );
       break;
     }
     case 'redrive': {
       const state = search.state === 'cancelled' ? 'cancelled' : 'discarded';
-      const redrive = async (some: readonly number[]) => {
-        const { redriven } = await queue.redrive(db, { ids: some, state, finishedBefore: asOf });
-        note(redriven);
-      };
-      await leaveRefused(ids, redrive, refused);
+      const which = { ids, state, finishedBefore: asOf } as const;
+      await redriveFound(queue, db, which, { ...telling, note: ({ redriven }) => note(redriven) });
       break;
     }
     case 'run-now':
-      await makeDue(queue, db, ids, { note, refused });
+      await makeDue(queue, db, ids, telling);
   }
 }
 

@@ -1,5 +1,5 @@
 import { type CauseOfErrors, countOfCause, databaseTime, findCause, findOfCause } from '../../internal.ts';
-import { leaveRefused } from '../filter/leave-refused.ts';
+import { redriveFound } from '../filter/redrive-found.ts';
 import type { Deed } from './deed.ts';
 import { type Fields, numberOf, timeOf } from './form-fields.ts';
 import { within } from './looks.ts';
@@ -62,16 +62,13 @@ export async function redriveCause(visit: Visit, fields: Fields): Promise<Deed |
   const ofThese = { ...of, finishedAfter: timeOf(since), limit: BATCH };
   const stretch = await doStretch(before, {
     find: (last) => look((tx) => findOfCause(tx, queue.tables, { ...ofThese, after: last })),
-    act: async (ids, { note, refused }) => {
-      const redrive = async (some: readonly number[]) => {
-        const { redriven } = await queue.redrive(db, { ids: some, queue: group.queue, finishedBefore });
-        note(redriven);
-      };
-      await leaveRefused(ids, redrive, refused);
+    act: async (ids, { note, ...telling }) => {
+      const which = { ids, queue: group.queue, finishedBefore };
+      await redriveFound(queue, db, which, { ...telling, note: ({ redriven }) => note(redriven) });
     },
   });
   const deed = {
-    notice: stretch.end === 'slow' ? 'slow' : stretch.done === 0 ? 'none' : 'redriven',
+    notice: stretch.end === 'slow' ? 'slow' : stretch.tried === 0 ? 'none' : 'redriven',
     count: stretch.done,
     left: stretch.tried - stretch.done,
     ids: stretch.ids,

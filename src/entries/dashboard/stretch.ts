@@ -43,10 +43,17 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
       doneOfThese += jobs;
     };
     const refused = new Map<number, unknown>();
+    let endedAt: number | undefined;
+    // Each request comes some way, else the next one would do no better.
+    const mayGoOn = (behind: number | undefined) => {
+      if (behind !== undefined && performance.now() > endMs) endedAt = behind;
+      return endedAt === undefined;
+    };
     try {
       ids = await find(after);
       if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
-      if (ids.length > 0) await act(ids, { note, refused: (id, error) => refused.set(id, error) });
+      const telling = { note, refused: (id: number, error: unknown) => refused.set(id, error), mayGoOn };
+      if (ids.length > 0) await act(ids, telling);
     } catch (error) {
       // The jobs that are done are reported; the next request meets the error again, if it persists.
       if (all.length === 0 && doneOfThese === 0) throw error;
@@ -55,10 +62,14 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
     } finally {
       complain(refused);
     }
-    tried += ids.length;
     done += doneOfThese;
-    after = ids.at(-1) ?? after;
     all.push(...ids);
+    if (endedAt !== undefined) {
+      tried += doneOfThese + refused.size;
+      return { tried, done, after: endedAt, ids: all, end: 'more' };
+    }
+    tried += ids.length;
+    after = ids.at(-1) ?? after;
     if (ids.length < BATCH) return { tried, done, after, ids: all, end: 'all' };
     if (performance.now() > endMs) return { tried, done, after, ids: all, end: 'more' };
   }

@@ -11,11 +11,11 @@ export async function cancelFound(
   db: Executor,
   { ids, state }: Pick<JobSearch, 'state'> & { readonly ids: readonly number[] },
   options: Pick<CancelManyOptions, 'reason' | 'force'>,
-  { note, refused }: Telling<CancelManyResult>,
+  { note, ...telling }: Telling<CancelManyResult>,
 ): Promise<void> {
   const states = state === 'retrying' ? RETRYING : [isLiveState(state) ? state : undefined];
-  for (const each of states) {
-    const cancel = async (some: readonly number[]) => {
+  const cancel = async (some: readonly number[]) => {
+    for (const each of states) {
       let told = { cancelled: 0, requested: 0, locked: 0 };
       const onProgress = ({ cancelled, requested, locked }: CancelManyResult) => {
         note({
@@ -27,7 +27,7 @@ export async function cancelFound(
       };
       const which = { ids: some, ...(each !== undefined && { state: each }) };
       onProgress(await queue.cancelMany(db, which, { ...options, onProgress }));
-    };
-    await leaveRefused(ids, cancel, refused);
-  }
+    }
+  };
+  await leaveRefused(ids, cancel, telling);
 }

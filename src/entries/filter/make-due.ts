@@ -10,11 +10,17 @@ export async function makeDue(
   queue: Pick<Queue, 'runNowMany' | 'tables'>,
   db: Executor,
   ids: readonly number[],
-  { note, refused }: Telling<number>,
+  { note, ...telling }: Telling<number>,
 ): Promise<void> {
   const jobs = (await findRunnable(db, queue.tables, ids)).sort((a, b) => a.id - b.id);
-  for (const name of new Set(jobs.map((job) => job.queue))) {
-    const ofQueue = jobs.filter((job) => job.queue === name).map(({ id }) => id);
-    await leaveRefused(ofQueue, async (some) => note((await queue.runNowMany(db, some)).due), refused);
-  }
+  const queues = new Map(jobs.map((job) => [job.id, job.queue]));
+  const makeDue = async (some: readonly number[]) => {
+    for (const name of new Set(some.flatMap((id) => queues.get(id) ?? []))) {
+      const ofQueue = some.filter((id) => queues.get(id) === name);
+      note((await queue.runNowMany(db, ofQueue)).due);
+      // A half that is tried again must not count them twice.
+      for (const id of ofQueue) queues.delete(id);
+    }
+  };
+  await leaveRefused([...queues.keys()], makeDue, telling);
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { CancelFilter, CancelManyResult } from '../../../index.ts';
+import type { CancelFilter } from '../../../index.ts';
 import { cancelFound } from '../../filter/cancel-found.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
-import { actOnMany, checkNoFilter, type ManyFlags, sayRefused } from '../act-on-many.ts';
+import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
 import { idsOf, text } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
@@ -62,13 +62,26 @@ async function cancel(context: Context<Flags>): Answer {
     });
   }
   if (flags.filter !== undefined) {
+    const none = { cancelled: 0, requested: 0, locked: 0, refused: 0 };
     return await actOnFound(context, {
       name: 'cancel',
       action: force === true ? 'force' : 'cancel',
-      none: { cancelled: 0, requested: 0, locked: 0 },
-      act: async (ids, { state }, note) => {
-        const telling = { note: (done: CancelManyResult) => note({ ...done }), refused: sayRefused };
-        await cancelFound(queue, db, { ids, state }, { reason, force }, telling);
+      none,
+      act: async (ids, { state }, { note, refused, mayGoOn }) => {
+        await cancelFound(
+          queue,
+          db,
+          { ids, state },
+          { reason, force },
+          {
+            note: (done) => note({ ...none, ...done }),
+            refused: (id, error) => {
+              refused(id, error);
+              note({ ...none, refused: 1 });
+            },
+            mayGoOn,
+          },
+        );
       },
     });
   }

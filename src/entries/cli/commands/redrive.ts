@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { RedriveFilter } from '../../../index.ts';
-import { leaveRefused } from '../../filter/leave-refused.ts';
+import { redriveFound } from '../../filter/redrive-found.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
-import { actOnMany, checkNoFilter, type ManyFlags, sayRefused } from '../act-on-many.ts';
+import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
 import { idsOf } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
@@ -56,15 +56,26 @@ async function redrive(context: Context<ManyFlags>): Answer {
   if (flags.filter !== undefined) {
     if ((finishedAfter ?? finishedBefore) !== undefined)
       throw misused('redrive: --filter and --finished-after or --finished-before cannot be combined');
+    const none = { redriven: 0, duplicates: 0, refused: 0 };
     return await actOnFound(context, {
       name: 'redrive',
       action: 'redrive',
-      none: { redriven: 0, duplicates: 0 },
-      act: async (ids, search, note) => {
+      none,
+      act: async (ids, search, { note, refused, mayGoOn }) => {
         const state = search.state === 'cancelled' ? search.state : 'discarded';
-        const redrive = async (some: readonly number[]) =>
-          note({ ...(await queue.redrive(db, { ids: some, state })) });
-        await leaveRefused(ids, redrive, sayRefused);
+        await redriveFound(
+          queue,
+          db,
+          { ids, state },
+          {
+            note: (done) => note({ ...none, ...done }),
+            refused: (id, error) => {
+              refused(id, error);
+              note({ ...none, refused: 1 });
+            },
+            mayGoOn,
+          },
+        );
       },
     });
   }

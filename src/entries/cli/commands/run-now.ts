@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import type { Telling } from '../../filter/leave-refused.ts';
 import { makeDue } from '../../filter/make-due.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
-import { actOnMany, checkNoFilter, type ManyFlags, sayRefused } from '../act-on-many.ts';
+import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
 import { idsOf } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
@@ -54,7 +55,7 @@ async function runNow(context: Context<ManyFlags>): Answer {
       name: 'run-now',
       action: 'run-now',
       none: { due: 0, left: 0 },
-      act: (ids, _, note) => runFoundNow(project, ids, note),
+      act: (ids, _, telling) => runFoundNow(project, ids, telling),
     });
   }
   const filter = listFilter(queue, flags);
@@ -62,30 +63,35 @@ async function runNow(context: Context<ManyFlags>): Answer {
   return await actOnMany(context, {
     name: 'run-now',
     count: () => countJobs(db, queue, filter, { states: ['scheduled'], limit: flags.limit }),
-    run: async ({ signal, onProgress }) => {
+    run: async ({ signal, onProgress, refused }) => {
       const sums = { due: 0, left: 0 };
-      for (let cursor: number | undefined; ; ) {
+      const note = ({ due, left }: typeof sums) => {
+        sums.due += due;
+        sums.left += left;
+        onProgress({ ...sums });
+      };
+      const mayGoOn = () => {
         signal.throwIfAborted();
+        return true;
+      };
+      for (let cursor: number | undefined; mayGoOn(); ) {
         const most = Math.min(PAGE, limit - sums.due - sums.left);
         const page = await queue.list(db, { ...filter, state: 'scheduled', cursor, limit: most });
         const ids = page.jobs.map(({ id }) => id);
-        await runFoundNow(project, ids, ({ due, left }) => {
-          sums.due += due;
-          sums.left += left;
-          onProgress({ ...sums });
-        });
+        await runFoundNow(project, ids, { note, refused, mayGoOn });
         cursor = page.nextCursor;
-        if (cursor === undefined || sums.due + sums.left >= limit) return sums;
+        if (cursor === undefined || sums.due + sums.left >= limit) break;
       }
+      return sums;
     },
   });
 }
 
-/** Makes jobs due, and notes at the end how many of them were left. */
+/** Makes jobs due, and notes how many of them were left. */
 async function runFoundNow(
   { db, queue }: Pick<Project, 'db' | 'queue'>,
   ids: readonly number[],
-  note: (done: { readonly due: number; readonly left: number }) => void,
+  { note, refused, mayGoOn }: Telling<{ readonly due: number; readonly left: number }>,
 ): Promise<void> {
   let left = ids.length;
   await makeDue(queue, db, ids, {
@@ -93,7 +99,12 @@ async function runFoundNow(
       left -= due;
       note({ due, left: 0 });
     },
-    refused: sayRefused,
+    refused: (id, error) => {
+      left--;
+      refused(id, error);
+      note({ due: 0, left: 1 });
+    },
+    mayGoOn,
   });
   note({ due: 0, left });
 }
