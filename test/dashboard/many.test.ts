@@ -190,9 +190,14 @@ describe('some that are selected', () => {
     await database.client`
       update queue_jobs set created_at = now() - interval '1 h',
         payload = jsonb_build_object('a', repeat('x', ${1_990 - time.length - 11}))`;
-    expect(
-      await press(dashboard, await page(dashboardFor(), many({ action: 'cancel', of: 'all', q }))),
-    ).toMatch(/n=1$/);
+    const asked = await page(dashboardFor(), many({ action: 'cancel', of: 'all', q }));
+    const location = await press(dashboard, asked);
+    expect(location).toMatch(/n=1$/);
+    // The times that were counted from now are written out there.
+    const back = textOf(await page(dashboard, location));
+    expect(back).toContain('1 job is cancelled');
+    expect(back).not.toContain('longer than');
+    expect(back).toContain('cancelled in the dashboard by ann');
   });
 
   test('the longest filter fits into the form, whatever it is written in', async () => {

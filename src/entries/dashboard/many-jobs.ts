@@ -48,7 +48,7 @@ export function chosenOf(
 ): Chosen | undefined {
   if (!isManyAction(action) || (of !== 'selected' && of !== 'all') || q.length > MAX_PINNED) return undefined;
   const { granted } = visit;
-  const filter = filterOfVisit(visit, q, MAX_PINNED);
+  const filter = filterOfVisit(visit, q);
   if (of === 'all') {
     if (filter.problems.length > 0) return undefined;
     const jobs = { action, search: filter.search, scope: granted.scope, ids: undefined };

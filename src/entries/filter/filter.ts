@@ -30,8 +30,10 @@ export interface Word {
 }
 
 /** How long a filter may be that a user writes. */
-export const MAX_FILTER = 2_000;
-/** The same with both of its times as {@link pinned} writes them. */
+const MAX_FILTER = 2_000;
+/** The times that {@link pinned} writes: they are not counted, so that its filter may be used again. */
+const PINNED = /(?<=\b(?:after|before):)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+/** The same with both of them. */
 export const MAX_PINNED = MAX_FILTER + 2 * '2026-11-20T10:00:00.000Z'.length;
 
 const WORD = /(?:([\p{L}\p{M}\p{N}_.$-]+):)?("(?:[^"\\]|\\.)*"|\S+)/gu;
@@ -75,19 +77,18 @@ const REDACTED: Readonly<Record<SoughtValue['field'], string>> = {
  * Reads a filter such as `kind:send-receipt state:discarded tenantId:7 payload.orderId:42`.
  *
  * @param maySeek whether jobs may be found by a value
- * @param most how many characters it may have
  */
 export function filterOf(
   text: string,
   own: readonly OwnColumn[],
   maySeek: (value: SoughtValue) => boolean,
-  most: number = MAX_FILTER,
 ): Filter {
   const problems: string[] = [];
   const search: Record<string, unknown> = {};
   const payload: string[][] = [];
   const wanted: OwnWanted[] = [];
-  if (text.length > most) problems.push(`The filter is longer than ${most} characters.`);
+  if (text.replace(PINNED, '').length > MAX_FILTER)
+    problems.push(`The filter is longer than ${MAX_FILTER} characters.`);
   if (unstorableIn(text) !== undefined)
     problems.push('The filter contains a character that PostgreSQL cannot keep.');
   const words = problems.length > 0 ? [] : wordsOf(text);

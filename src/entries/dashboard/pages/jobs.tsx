@@ -1,5 +1,5 @@
 import type { ManyAction } from '../../../internal.ts';
-import { type Filter, MAX_FILTER, STATES, withWord } from '../../filter/filter.ts';
+import { type Filter, MAX_PINNED, STATES, withWord } from '../../filter/filter.ts';
 import { completionsOf } from '../completions.ts';
 import { type Cursor, cursorOf, cursorWords, findJobs, type JobsFound } from '../find-jobs.ts';
 import { h } from '../html.ts';
@@ -13,7 +13,7 @@ import { filterOfVisit } from '../visit-filter.ts';
 
 /** Jobs of every state, newest first, behind one filter bar. */
 export async function jobsPage(visit: Visit) {
-  const q = (visit.query.get('q') ?? '').slice(0, MAX_FILTER + 1).trim();
+  const q = (visit.query.get('q') ?? '').slice(0, MAX_PINNED + 1).trim();
   const filter = filterOfVisit(visit, q);
   const cursor = cursorOf(visit.query);
   const search: Search =
