@@ -44,6 +44,21 @@ test('a key of a payload may have letters of any script', () => {
   expect(read('größe:42').problems).toEqual([expect.stringContaining('Unknown filter “größe:”')]);
 });
 
+test.each(['@type', 'user/id', 'order#', '🎉', 'می\u200cخواهم', 'col·lecció', '-', "o'clock"])(
+  'a key of a payload may also be %s',
+  (key) => {
+    const { search, problems } = read(`payload.${key}:7 queue:q`);
+    expect(problems).toEqual([]);
+    expect(search).toMatchObject({ queue: 'q', payload: [[`{"${key}":7}`, `{"${key}":"7"}`]] });
+    expect(search.kind).toBeUndefined();
+  },
+);
+
+test('a key of a payload ends at its first colon', () => {
+  expect(read('payload.at/x:10:30').search.payload).toEqual([['{"at/x":"10:30"}']]);
+  expect(read('payload./a:"x y"').search.payload).toEqual([['{"/a":"x y"}']]);
+});
+
 describe('a value of an own column', () => {
   test.each([
     ['tenantId:7', ['tenantId', '7']],

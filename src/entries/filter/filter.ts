@@ -36,7 +36,8 @@ const PINNED = /(?<=\b(?:after|before):)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
 /** The same with both of them. */
 export const MAX_PINNED = MAX_FILTER + 2 * '2026-11-20T10:00:00.000Z'.length;
 
-const WORD = /(?:([\p{L}\p{M}\p{N}_.$-]+):)?("(?:[^"\\]|\\.)*"|\S+)/gu;
+// A key of a payload may have any characters; other words with a colon, such as a URL, may be a kind.
+const WORD = /(?:(payload\.[^\s":]+|[\p{L}\p{M}\p{N}_.$-]+):)?("(?:[^"\\]|\\.)*"|\S+)/gu;
 
 /** The words of a filter; a value in quotes may contain spaces. */
 export function wordsOf(text: string): Word[] {
