@@ -357,6 +357,21 @@ describe('all that match a filter', () => {
     expect(done).toMatchObject([{ outcome: '1 redriven' }]);
   });
 
+  test('a job that was told to stop is counted where its worker cannot be notified', async () => {
+    const [id = 0] = await addJobs(database.client, [{ workerId: 4 }]);
+    const dashboard = dashboardFor();
+    const [form] = formsOf(await page(dashboard, many({ action: 'cancel', of: 'all', q: 'state:running' })));
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    await database.client`alter function pg_catalog.pg_notify(text, text) rename to pg_notify_gone`;
+    onTestFinished(async () => {
+      vi.restoreAllMocks();
+      await database.client`alter function pg_catalog.pg_notify_gone(text, text) rename to pg_notify`;
+    });
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(textOf(await answer.text())).toContain('1 of 1 job done');
+    expect(done).toMatchObject([{ action: 'cancel', ids: [id], outcome: '1 cancelled' }]);
+  });
+
   test('what was done in one queue before an error has ended it in the next is told of', async () => {
     const [first] = await addJobs(database.client, [{ dueInMs: 60_000 }, { queue: 'x', dueInMs: 60_000 }]);
     await refuse(`before update on queue_jobs for each row when (old.queue = 'x')`, '53200');

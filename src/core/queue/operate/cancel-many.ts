@@ -173,8 +173,9 @@ export async function cancelMany(
     if (!mayAsk || ids.length === 0) return ids.length;
     options.signal?.throwIfAborted();
     const requested = await requestCancels(db, tables, { ...batch, ids, reason: message });
-    if (requested.length > 0 && channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
+    // Before the notification, which may fail: the requests are committed, and workers find them by polling.
     done('requested', requested);
+    if (requested.length > 0 && channel !== undefined) await notifyWorkers(db, tables, REQUESTED, channel);
     return ids.length;
   }
 }
