@@ -14,6 +14,7 @@ import * as control from 'drizzle-queue/schema/control';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addJobs, clearTables, jobRow, tables } from '../../queries/support/jobs.ts';
 import { addControlTables } from '../../support/control-tables.ts';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -231,6 +232,7 @@ describe('a row that refuses its claim, in a group', () => {
       q: { groups: { concurrency: 1 } },
       s: { groups: { serial: 'end' } },
       f: { groups: 'fair' },
+      m: { groups: 'fair', kinds: { render: { concurrency: 1 } } },
     }),
   });
   const inGroups = defineJob('k', {
@@ -334,6 +336,37 @@ describe('a row that refuses its claim, in a group', () => {
     await database.client`delete from queue_notes`;
     await constrain(-1);
     expect(await setsAsideAmong(4, 10)).toEqual(setAside(refs[1]?.id));
+  });
+
+  test('costs only itself behind jobs of a kind that is at its limit', async () => {
+    const ofTenant = (payload: number) => String(payload % 10);
+    const ofKind = (kind: string) =>
+      defineJob(kind, { queue: 'm', payload: unvalidated<number>(), group: ofTenant });
+    const [render, mail] = [ofKind('render'), ofKind('mail')];
+    await grouped.enqueueMany(database.db, render, numbers(600));
+    const mails = Array.from({ length: 40 }, (_, at) => ({ payload: 1_000 + at }));
+    const refs = await grouped.enqueueMany(database.db, mail, mails);
+    await constrain(1_003);
+    const running = gate();
+    const errors: string[] = [];
+    const sent: number[] = [];
+    const worker = createWorker(database.db, {
+      queue: grouped,
+      handlers: [
+        handle(render, () => running.opened),
+        handle(mail, ({ payload }) => void sent.push(payload)),
+      ],
+      queues: { m: { concurrency: 10 } },
+    });
+    workers.push(worker);
+    worker.on('error', ({ during }) => errors.push(during));
+    await worker.start();
+    try {
+      await until(() => sent.length === 39 && errors.length > 0, { timeoutMs: 10_000 });
+      expect(errors).toEqual([`claiming job ${refs[3]?.id} ('mail') from 'm'; it sets the job aside`]);
+    } finally {
+      running.open();
+    }
   });
 
   test('holds up only its group, where that keeps its order', async () => {

@@ -92,7 +92,9 @@ export class ClaimsByTurns implements GroupClaims {
       limit: most,
       send: (limit, without) => this.#next(limit, few, beginning, without),
       candidates: async (limit, without) => {
-        const question = { queue, kinds, limit, without, serial, passed: this.#passed };
+        // Many jobs of a kind that the claim has left out would hide the row.
+        const met = kinds.filter((kind) => !this.#leftOut.includes(kind));
+        const question = { queue, kinds: met, limit, without, serial, passed: this.#passed };
         return await findGroupedDueIds(runner, tables, question);
       },
     });
