@@ -305,6 +305,19 @@ describe('where more groups than one claim passes have nothing for it', () => {
     }
   });
 
+  test('a claim that fails behind the first of them is followed by one that looks at these', async () => {
+    let fails = false;
+    const claims = claimsOn(watched((name) => fails && name === 'claim').runner);
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], goesOn: true });
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+    await database.client`
+      update queue_jobs set kind = 'k' where group_key = (select group_key from queue_groups order by turn limit 1)`;
+    fails = true;
+    await expect(claims.next(200, 0)).rejects.toThrow('The claim failed');
+    fails = false;
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [{ kind: 'k' }] });
+  });
+
   test('and not if a job was told of meanwhile, which may be among the groups that it has passed', async () => {
     const claims = claimsOn(database.db);
     expect(await claims.next(200, 0)).toMatchObject({ jobs: [], goesOn: true });

@@ -82,6 +82,17 @@ export class ClaimsByTurns implements GroupClaims {
 
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    try {
+      return await this.#send(demand, beginning);
+    } catch (error) {
+      // Where it fails each time, the groups that it has passed would never be looked at again.
+      this.#passed = 0;
+      this.#outlook = { ...this.#outlook, seeks: false };
+      throw error;
+    }
+  }
+
+  async #send(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, tables, queue, kinds, tries, attempts } = this.#options;
     const { size } = this.#keptPlans;
     const few = isOfFew(this.#outlook, size);
@@ -154,7 +165,7 @@ export class ClaimsByTurns implements GroupClaims {
     const jobs = inTheirOrder(answers);
     // One that fails takes nothing from the other, whose jobs are known to be held.
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
-    // The next one tries the same groups.
+    // Its next try looks at the same groups.
     if (failure !== undefined && jobs.length === 0) throw failure;
     const tell = (sign: Sign) => answers.some(({ signs }) => signs.has(sign));
     const more = tell('more');
@@ -192,12 +203,12 @@ export class ClaimsByTurns implements GroupClaims {
 
   async #claim(claim: Omit<GroupClaim, 'starts'>, few: boolean): Promise<GroupClaimResult> {
     const starts = this.#starts.ofClaim();
-    const answer = await this.#send({ ...claim, starts }, few);
+    const answer = await this.#claimByPlan({ ...claim, starts }, few);
     if (starts !== undefined) this.#starts.noteAnswer(starts);
     return answer;
   }
 
-  async #send(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
+  async #claimByPlan(claim: GroupClaim, few: boolean): Promise<GroupClaimResult> {
     const { runner, tables } = this.#options;
     for (let { size } = this.#keptPlans; few && size !== undefined; { size } = this.#keptPlans) {
       const answer = await claimGroupsByKeptPlan(runner, tables, claim, size);
