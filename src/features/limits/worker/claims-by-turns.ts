@@ -194,7 +194,8 @@ export class ClaimsByTurns implements GroupClaims {
     // Into the groups that it has passed jobs may have come since others of its round looked at them.
     const isWhole = claim.passed === 0 || kinds.every((kind) => this.#soughtAll.includes(kind));
     const isPartial = unsought || !isWhole;
-    // Groups have moved, so the next one may pass some that none has looked at.
+    // Groups have moved, so the next one may pass some that none has looked at. Those that others move are
+    // not noticed here: a round may miss a group for it, and the next look at the queue finds that.
     if (jobs.length > 0 || more || left) this.#soughtAll = [];
     const sawEnd = jobs.length < demand && !more && !left && !isPartial && failure === undefined;
     const endMs = performance.now();
