@@ -56,11 +56,11 @@ export class Producer {
     }
   }
 
-  async fill(): Promise<void> {
+  async fill(loads = this.#loads): Promise<void> {
     const rows = await this.#database.client<{ name: string; n: number }[]>`
       select queue || '/' || coalesce(group_key, ${NO_GROUP}) as name, count(*)::int as n from queue_jobs where worker_id is null group by 1`;
     const waiting = new Map(rows.map(({ name, n }) => [name, n]));
-    for (const { queue, groups, waiting: wanted, work, cost } of this.#loads) {
+    for (const { queue, groups, waiting: wanted, work, cost } of loads) {
       const entries = groups.flatMap((group) => {
         const missing = wanted - (waiting.get(`${queue}/${group}`) ?? 0);
         return Array.from({ length: Math.max(missing, 0) }, () => ({
