@@ -537,6 +537,7 @@ const STATEMENTS_TOGETHER: Readonly<Record<string, string>> = {
   'core/queries/presence/remove-gone-workers.ts':
     'a test of workers, and their removal; Citus needs it in two',
   'features/keys/queries/prune-keys.ts': 'one delete, and what Citus needs in its place',
+  'features/limits/queries/adopt-jobs.ts': 'a look at jobs, and their adoption',
   'features/limits/queries/find-limits.ts': 'limits of queues, and of single groups',
   'features/limits/queries/note-groups.ts': 'notes that no other statement has written',
   'features/schedules/queries/find-schedules.ts': 'one and many',

@@ -111,7 +111,7 @@ import {
   pruneKeysOfQuery,
   pruneKeysQuery,
 } from '../../src/features/keys/queries/prune-keys.ts';
-import { adoptJobsQuery } from '../../src/features/limits/queries/adopt-jobs.ts';
+import { adoptJobsQuery, findPlainJobsQuery } from '../../src/features/limits/queries/adopt-jobs.ts';
 import { endHandlerHoldsQuery } from '../../src/features/limits/queries/end-handler-holds.ts';
 import { findDueGroupsQuery } from '../../src/features/limits/queries/find-due-groups.ts';
 import { findGroupedDueIdsQuery } from '../../src/features/limits/queries/find-grouped-due-ids.ts';
@@ -606,6 +606,8 @@ const situations: Readonly<Record<string, Situation>> = {
       releaseImportedJobsQuery: releaseImportedJobsQuery(tables, { queue: 'q', ids }),
       'releaseImportedJobsQuery, groups': releaseImportedJobsQuery(grouped(), { queue: 'q', ids }),
       adoptJobsQuery: adoptJobsQuery(grouped(), 'q'),
+      'adoptJobsQuery, by id': adoptJobsQuery(grouped(), 'q', ids),
+      findPlainJobsQuery: findPlainJobsQuery(grouped(), 'q'),
       listJobsQuery: listJobsQuery(tables, { ...page, limit: N }),
       'listJobsQuery, searched': listJobsQuery(tables, { ...page, payload: '2', searchLimit: N }),
       browseJobsQuery: browseJobsQuery(tables, browse),

@@ -163,7 +163,7 @@ import {
 } from '../../../src/features/keys/queries/prune-keys.ts';
 import { addUsageQuery } from '../../../src/features/limits/queries/add-usage.ts';
 import { admitGroupsQuery } from '../../../src/features/limits/queries/admit-groups.ts';
-import { adoptJobsQuery } from '../../../src/features/limits/queries/adopt-jobs.ts';
+import { adoptJobsQuery, findPlainJobsQuery } from '../../../src/features/limits/queries/adopt-jobs.ts';
 import { claimGroupedJobsQuery } from '../../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { endHandlerHoldsQuery } from '../../../src/features/limits/queries/end-handler-holds.ts';
 import { findDueGroupsQuery } from '../../../src/features/limits/queries/find-due-groups.ts';
@@ -744,6 +744,8 @@ export function allStatements(
     noteForgottenGroupsQuery: noteForgottenGroupsQuery(grouped(), text, text),
     pruneGroupsQuery: pruneGroupsQuery(grouped(), { queue: text, after: text, ratePerMs: 1_000 }),
     adoptJobsQuery: adoptJobsQuery(grouped(), text),
+    'adoptJobsQuery, by id': adoptJobsQuery(grouped(), text, [1, 2]),
+    findPlainJobsQuery: findPlainJobsQuery(grouped(), text),
     findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51 }, [text]),
     findStoppedGroupsQuery: findStoppedGroupsQuery(grouped(), [text]),
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),

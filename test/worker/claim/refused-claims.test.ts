@@ -369,6 +369,27 @@ describe('a row that refuses its claim, in a group', () => {
     }
   });
 
+  test('costs only itself among jobs of no group that a worker is to take into one', async () => {
+    const ofNoGroup = defineJob('f', { queue: 'f', payload: unvalidated<number>() });
+    await queue.enqueueMany(database.db, ofNoGroup, numbers(1_500));
+    await constrain(3, 700);
+    const worker = createWorker(database.db, {
+      queue: grouped,
+      handlers: [handle(ofNoGroup, () => undefined)],
+      queues: { f: { concurrency: 100 } },
+    });
+    workers.push(worker);
+    const during = new Set<string>();
+    let completed = 0;
+    worker.on('error', (told) => during.add(told.during));
+    worker.on('completed', () => completed++);
+    await worker.start();
+    await until(() => completed === 1_498 && during.size > 0, { timeoutMs: 15_000 });
+    expect([...during]).toEqual([`looking after the groups of 'f'`]);
+    await repair();
+    await until(() => completed === 1_500, { timeoutMs: 15_000 });
+  });
+
   test('holds up only its group, where that keeps its order', async () => {
     await grouped.enqueueMany(database.db, inOrder, numbers(50));
     await constrain(7);

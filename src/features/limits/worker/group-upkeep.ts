@@ -3,7 +3,9 @@ import { jitter } from '../../../core/time/jitter.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
-import { adoptJobs, MAX_ADOPTED } from '../queries/adopt-jobs.ts';
+import { inHalves } from '../../../core/worker/base/in-halves.ts';
+import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import { adoptJobs, findPlainJobs, MAX_ADOPTED } from '../queries/adopt-jobs.ts';
 import { noteForgottenGroups, noteFreedGroups } from '../queries/note-groups.ts';
 import { PRUNED_AT_ONCE, pruneGroups } from '../queries/prune-groups.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
@@ -57,7 +59,7 @@ export class GroupUpkeep implements BackgroundPart {
       const looks = round % LOOK_EVERY === 0;
       await this.#forEach(signal, async (queue) => {
         if (looks) await this.#look(queue);
-        await this.#adopt(queue, signal);
+        await this.#adopt(queue, looks, signal);
       });
       this.#markReady();
       await this.#forEach(signal, async (queue) => {
@@ -80,12 +82,43 @@ export class GroupUpkeep implements BackgroundPart {
     }
   }
 
-  async #adopt({ queue, wake }: GroupedQueue, signal: AbortSignal): Promise<void> {
+  async #adopt(queue: GroupedQueue, looks: boolean, signal: AbortSignal): Promise<void> {
     const { db, tables } = this.#options;
-    for (let adopted = MAX_ADOPTED; adopted >= MAX_ADOPTED && !signal.aborted; ) {
-      adopted = await adoptJobs(db, tables, queue);
-      if (adopted > 0) wake();
+    for (let found = MAX_ADOPTED; found >= MAX_ADOPTED && !signal.aborted; ) {
+      try {
+        found = await adoptJobs(db, tables, queue.queue);
+        if (found > 0) queue.wake();
+      } catch (error) {
+        // Where all rows refuse, it costs many statements.
+        if (!looks || !mayBeOfRow(error)) throw error;
+        found = await this.#adoptInHalves(queue, signal);
+      }
     }
+  }
+
+  /**
+   * Adopts jobs, apart from those whose rows refuse it. Returns how many it has found, or 0 where it has to
+   * end.
+   *
+   * @throws what the first one is refused with, where it has adopted none
+   */
+  async #adoptInHalves({ queue, wake }: GroupedQueue, signal: AbortSignal): Promise<number> {
+    const { db, tables } = this.#options;
+    const untilMs = performance.now() + INTERVAL_MS;
+    const isOver = () => signal.aborted || performance.now() > untilMs;
+    const ids = await findPlainJobs(db, tables, queue);
+    const refusals: unknown[] = [];
+    let adopted = 0;
+    await inHalves(ids, {
+      write: async (part) => {
+        if (!isOver()) adopted += await adoptJobs(db, tables, queue, part);
+      },
+      refuse: (_, error) => void refusals.push(error),
+      mayBeOfRow,
+    });
+    if (adopted > 0) wake();
+    else if (refusals.length > 0) throw refusals[0];
+    return adopted === 0 || isOver() ? 0 : ids.length;
   }
 
   async #look({ queue, wake }: GroupedQueue): Promise<void> {
@@ -115,4 +148,8 @@ export class GroupUpkeep implements BackgroundPart {
       pruned = slice.last === undefined ? 0 : slice.pruned;
     }
   }
+}
+
+function mayBeOfRow(error: unknown): boolean {
+  return !isAboutTheServer(error) && !isAboutLocks(error) && !isAboutAccess(error);
 }
