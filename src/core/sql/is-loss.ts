@@ -17,7 +17,9 @@ const ENTRY_DENIED = /^(28|3D|42)/;
  */
 export function endsSession(error: unknown): boolean {
   for (const at of causesOf(error)) {
-    if (/^(FATAL|PANIC)$/.test(String(Reflect.get(at, 'severity')))) return true;
+    // postgres.js reads `severity` from the field V, which Supavisor does not send.
+    const severity = Reflect.get(at, 'severity') ?? Reflect.get(at, 'severity_local');
+    if (severity === 'FATAL' || severity === 'PANIC') return true;
   }
   return false;
 }

@@ -65,9 +65,9 @@ class Pooler {
   }
 }
 
-/** An error in the protocol: a length, then fields. */
+/** An error in the protocol, a length and fields, as Supavisor sends it: without the field V. */
 function errorResponse(severity: string, code: string, message: string): Buffer {
-  const fields = Buffer.from(`S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
+  const fields = Buffer.from(`S${severity}\0C${code}\0M${message}\0\0`);
   const head = Buffer.from('E\0\0\0\0');
   head.writeInt32BE(fields.length + 4, 1);
   return Buffer.concat([head, fields]);
