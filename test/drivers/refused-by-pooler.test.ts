@@ -5,7 +5,7 @@ import type { Database } from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { isLoss } from '../../src/core/sql/is-loss.ts';
+import { isLoss, isRefusal } from '../../src/core/sql/is-loss.ts';
 import { isAboutTheServer } from '../../src/core/worker/base/refusal.ts';
 
 const MESSAGE = 'Max client connections reached';
@@ -52,6 +52,7 @@ describe.each([
     expect({
       isAboutTheServer: isAboutTheServer(error),
       isLoss: isLoss(error),
-    }).toEqual({ isAboutTheServer: true, isLoss: true });
+      isRefusal: isRefusal(error),
+    }).toEqual({ isAboutTheServer: true, isLoss: true, isRefusal: true });
   });
 });

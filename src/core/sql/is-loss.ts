@@ -26,9 +26,9 @@ export function endsSession(error: unknown): boolean {
 
 /** Whether the server, or its host, has answered: with an error of its own, or by closing the connection. */
 export function isRefusal(error: unknown): boolean {
-  if (/^[0-9]/.test(sqlStateOf(error) ?? '')) return true;
+  if (sqlStateOf(error) !== undefined) return true;
   for (const at of causesOf(error)) {
-    if (/^ECONN(REFUSED|RESET)$/.test(String(Reflect.get(at, 'code')))) return true;
+    if (/^(ECONN(REFUSED|RESET)|EPIPE)$/.test(String(Reflect.get(at, 'code')))) return true;
   }
   return false;
 }
