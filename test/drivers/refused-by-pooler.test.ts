@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { drizzle as drizzleNode } from 'drizzle-orm/node-postgres';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import type { Database } from 'drizzle-queue';
+import { createQueue, createWorker, type Database, defineJob, handle } from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -54,5 +54,12 @@ describe.each([
       isLoss: isLoss(error),
       isRefusal: isRefusal(error),
     }).toEqual({ isAboutTheServer: true, isLoss: true, isRefusal: true });
+  });
+
+  test('is named where it stops the start of a worker', async () => {
+    const db = open(`postgres://me:secret@127.0.0.1:${await refusing()}/app`);
+    const handlers = [handle(defineJob('work'), () => undefined)];
+    const worker = createWorker(db, { queue: createQueue(), handlers, listen: false });
+    await expect(worker.start()).rejects.toThrow(`The worker cannot reach its database: ${MESSAGE}`);
   });
 });

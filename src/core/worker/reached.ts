@@ -5,6 +5,7 @@ import { hasLargeIds } from '../queries/presence/has-large-ids.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { causesOf } from '../sql/causes-of.ts';
 import { type Runner, sqlStateOf } from '../sql/executor.ts';
+import { endsSession } from '../sql/is-loss.ts';
 import { IDS_TOO_LARGE } from '../sql/new-job-id.ts';
 import { isDistributed } from '../sql/statement-context.ts';
 
@@ -64,7 +65,7 @@ export async function registered<T>(registering: Promise<T>, tables: QueueTables
 function isUnreachable(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state !== undefined && REFUSED.test(state)) return true;
-  if (isPoolEnded(error)) return true;
+  if (isPoolEnded(error) || endsSession(error)) return true;
   for (const at of causesOf(error)) {
     if (/^(E[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+)$/.test(String(Reflect.get(at, 'code')))) return true;
   }
