@@ -45,7 +45,7 @@ async function enqueued(): Promise<number> {
 }
 
 describe.each(clients)('a client of postgres.js that hands out %s', (_, message, open) => {
-  test('is refused by workers, drain, runNext and find, which leave the job as it is', async () => {
+  test('is refused by workers, drain and runNext, which leave the job as it is', async () => {
     const db = open();
     const options = { queue, handlers: [handle(work, () => undefined)] };
     const id = await enqueued();
@@ -53,8 +53,22 @@ describe.each(clients)('a client of postgres.js that hands out %s', (_, message,
     await expect(drain(db, { ...options, deadlineMs: 10_000 })).rejects.toThrow(message);
     await expect(runNext(db, options)).rejects.toThrow(message);
     await expect(runNext(db, { ...options, id })).rejects.toThrow(message);
-    await expect(queue.find(db, id)).rejects.toThrow(message);
-    await expect(queue.list(db)).rejects.toThrow(message);
+  });
+
+  test('still enqueues, finds, waits, reschedules and cancels', async () => {
+    const db = open();
+    const { id } = await queue.enqueue(db, work, undefined, { delayMs: 3_600_000 });
+    expect(await queue.find(db, id)).toMatchObject({ id, state: 'scheduled', attempt: 0 });
+    expect(await queue.runNow(db, id)).toEqual({ due: true });
+    expect(await queue.list(db)).toMatchObject({ jobs: [{ id, state: 'due' }] });
+    const cancelled = await db.transaction((tx) => queue.cancel(tx, id));
+    expect(cancelled).toEqual({ cancelled: true });
+    const awaited = await enqueued();
+    await drain(database.db, { queue, handlers: [handle(work, () => 7)], deadlineMs: 10_000 });
+    const ended = await queue.waitFor(db, work, awaited, { timeoutMs: 10_000 });
+    expect(ended).toMatchObject({ id: awaited, state: 'completed' });
+    expect(Number(Reflect.get(ended, 'output'))).toBe(7);
+    await enqueued();
   });
 });
 

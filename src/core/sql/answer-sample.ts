@@ -17,7 +17,7 @@ export function checkSample(row: RawRow): void {
 }
 
 /** @param change what the driver does */
-export function changedAnswer(change: string): QueueError {
+function changedAnswer(change: string): QueueError {
   return new QueueError(
     `The driver ${change}, so drizzle-queue cannot read its jobs. Give it a client of its own, ` +
       'without `transform`, and without a parser of yours for jsonb',

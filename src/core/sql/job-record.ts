@@ -4,7 +4,6 @@ import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
 import type { FinalState } from '../schema/queue-results.ts';
-import { changedAnswer } from './answer-sample.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 import { ownRecord, selectOwn } from './own-values.ts';
@@ -109,8 +108,6 @@ export const liveState: SQL = sql.raw(
 );
 
 export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
-  if (row.payload_kept === undefined) throw changedAnswer('renames columns');
-  if (typeof row.metadata === 'string') throw changedAnswer('does not parse jsonb');
   const common = {
     ...ownRecord(own, row),
     id: Number(row.id),
