@@ -81,6 +81,16 @@ test('a client that renames the keys of jsonb alone is refused where jobs are ru
   await expect(runNext(db, options)).rejects.toThrow(message);
 });
 
+test('a client that hands out undefined for null is refused where jobs are run', async () => {
+  const message = 'The driver changes null, so drizzle-queue cannot read its jobs';
+  const from = (value: unknown) => (value === null ? undefined : value);
+  const db = postgresJs({ transform: { value: { from } } });
+  const options = { queue, handlers: [handle(work, () => undefined)] };
+  await enqueued();
+  await expect(createWorker(db, options).start()).rejects.toThrow(message);
+  await expect(runNext(db, options)).rejects.toThrow(message);
+});
+
 test('a pool of node-postgres whose connections read everything as text is refused by workers', async () => {
   const db = nodePostgres({ getTypeParser: () => (text: string | Buffer) => text });
   await enqueued();

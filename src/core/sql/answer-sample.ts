@@ -3,17 +3,18 @@ import { QueueError } from '../../errors.ts';
 import type { RawRow } from './executor.ts';
 
 /**
- * A column that shows whether the driver hands out what the database answers. Drivers can be told to rename
+ * Columns that show whether the driver hands out what the database answers. Drivers can be told to rename
  * columns and keys, and to read types in another way; Drizzle's own queries hide the first.
  */
-export const answerSample: SQL = sql.raw(`'{"a_key": 0}'::jsonb as a_sample`);
+export const answerSample: SQL = sql.raw(`'{"a_key": 0}'::jsonb as a_sample, null::text as a_null`);
 
 /** @param row with {@link answerSample} @throws QueueError where the driver hands out something else */
 export function checkSample(row: RawRow): void {
-  const { a_sample: sample } = row;
+  const { a_sample: sample, a_null: absent } = row;
   if (sample === undefined) throw changedAnswer('renames columns');
   if (typeof sample !== 'object') throw changedAnswer('does not parse jsonb');
   if (Reflect.get(Object(sample), 'a_key') === undefined) throw changedAnswer('renames the keys of jsonb');
+  if (absent !== null) throw changedAnswer('changes null');
 }
 
 /** @param change what the driver does */

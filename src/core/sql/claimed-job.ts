@@ -111,7 +111,7 @@ function batchOf(tables: QueueTables): SQL {
  *
  * @param withSize with the column of `tableSize`, and with a row of that alone where none is claimed
  * @param withCosts as there
- * @param withSample with the column of `answerSample`
+ * @param withSample with the columns of `answerSample`
  */
 export function claimedRows(
   tables: QueueTables,
