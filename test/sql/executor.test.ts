@@ -22,6 +22,18 @@ test('a column that a function of the app lacks is no missing migration', async 
   expect(refused).not.toMatchObject({ name: 'MissingMigrationError' });
 });
 
+test('nor is a column that such a function looks for in a table of the queue', async () => {
+  await database.client.unsafe(`
+    create function audit() returns trigger language plpgsql as
+      'begin update queue_jobs set nosuch = 1; return new; end';
+    create trigger audit before insert on queue_jobs for each row execute function audit()`);
+  const refused = await queue.enqueue(database.db, work).catch((error: unknown) => error);
+  expect(refused).toMatchObject({
+    cause: { message: 'column "nosuch" of relation "queue_jobs" does not exist' },
+  });
+  expect(refused).not.toMatchObject({ name: 'MissingMigrationError' });
+});
+
 test('rows are read from what each driver answers', () => {
   const rows = [{ id: 1 }];
   expect(rowsOf(rows)).toBe(rows);

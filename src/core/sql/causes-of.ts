@@ -1,6 +1,6 @@
 /** An error and its causes, each once: an error of the app may be its own cause. */
-export function causesOf(error: unknown): ReadonlySet<Error> {
-  const causes = new Set<Error>();
-  for (let at = error; at instanceof Error && !causes.has(at); at = at.cause) causes.add(at);
+export function causesOf(error: unknown): readonly Error[] {
+  const causes: Error[] = [];
+  for (let at = error; at instanceof Error && !causes.includes(at); at = at.cause) causes.push(at);
   return causes;
 }

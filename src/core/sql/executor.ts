@@ -164,18 +164,17 @@ function missingMigration(
   const lacksColumn = sqlState === UNDEFINED_COLUMN;
   if (!lacksColumn && sqlState !== UNDEFINED_TABLE) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
-  let ofDriver: Error | undefined;
-  for (const at of causesOf(error)) ofDriver = at;
+  const ofDriver = causesOf(error).at(-1);
+  // What a trigger's function lacks is the app's: the library has no functions.
+  if (/\bfunction\b/.test(String(Reflect.get(Object(ofDriver), 'where')))) return undefined;
   const message = ofDriver?.message ?? '';
   const named = parts.find((part) =>
     Object.values(part?.tables ?? {}).some((table) =>
       new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
     ),
   );
-  // The message often names a column by an alias or a CTE, but all columns of our statements are ours. Those
-  // of a trigger's function are the app's.
-  const isOfFunction = ofDriver !== undefined && typeof Reflect.get(ofDriver, 'where') === 'string';
-  if (!named && (!lacksColumn || withUsersSql || isOfFunction)) return undefined;
+  // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
+  if (!named && (!lacksColumn || withUsersSql)) return undefined;
   const what = `The queue's tables are not up to date (${message})`;
   return new MissingMigrationError(what, { cause: ofDriver }, entry ?? named?.entry);
 }
