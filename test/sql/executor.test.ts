@@ -51,11 +51,11 @@ test('an error that is its own cause has no SQLSTATE, and is looked through once
 });
 
 test.each([
-  ['40001', '40001'],
-  ['P0001', 'P0001'],
-  ['EA001', 'EA001'],
-  ['EPIPE', undefined],
-  ['EBADF', undefined],
-])('an error with the code %s has the SQLSTATE %s', (code, sqlState) => {
-  expect(sqlStateOf(Object.assign(new Error('write failed'), { code }))).toBe(sqlState);
+  ['a row', '40001', {}, '40001'],
+  ['the app', 'P0001', {}, 'P0001'],
+  ['the app, five letters that begin with E', 'EDENY', {}, 'EDENY'],
+  ['a socket', 'EPIPE', { errno: -32, syscall: 'write' }, undefined],
+  ['a socket without a number', 'EBADF', { syscall: 'read' }, undefined],
+])('an error of %s with the code %s and %o has the SQLSTATE %s', (_, code, beside, sqlState) => {
+  expect(sqlStateOf(Object.assign(new Error('write failed'), { code, ...beside }))).toBe(sqlState);
 });

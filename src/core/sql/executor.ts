@@ -136,14 +136,16 @@ export function rowsOf(result: unknown): RawRow[] | undefined {
   return rows ?? records;
 }
 
-/** Not the name of an error of the system, such as EPIPE: PostgreSQL's own have digits. */
-const SQLSTATE = /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/;
+const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (const at of causesOf(error)) {
+    const errno: unknown = Reflect.get(at, 'errno');
+    // An error of the system, whose code is a name such as EPIPE.
+    if (typeof errno === 'number' || 'syscall' in at) continue;
     // Bun has it in `errno`; Bun's and Node's `code` holds names such as ECONNRESET.
-    for (const value of [Reflect.get(at, 'code'), Reflect.get(at, 'errno')]) {
+    for (const value of [Reflect.get(at, 'code'), errno]) {
       if (typeof value === 'string' && SQLSTATE.test(value)) return value;
     }
   }
