@@ -56,6 +56,8 @@ test.each([
   ['the app, five letters that begin with E', 'EDENY', {}, 'EDENY'],
   ['a socket', 'EPIPE', { errno: -32, syscall: 'write' }, undefined],
   ['a socket without a number', 'EBADF', { syscall: 'read' }, undefined],
+  ['a connection of Prisma', 'P1017', {}, undefined],
+  ['a raw query of Prisma', 'P2010', { meta: { code: '40001', message: 'could not serialize' } }, '40001'],
 ])('an error of %s with the code %s and %o has the SQLSTATE %s', (_, code, beside, sqlState) => {
   expect(sqlStateOf(Object.assign(new Error('write failed'), { code, ...beside }))).toBe(sqlState);
 });

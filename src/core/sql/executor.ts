@@ -136,7 +136,8 @@ export function rowsOf(result: unknown): RawRow[] | undefined {
   return rows ?? records;
 }
 
-const SQLSTATE = /^[0-9A-Z]{5}$/;
+/** P1 and P2 are Prisma's own. */
+const SQLSTATE = /^(?!P[12])[0-9A-Z]{5}$/;
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
@@ -144,8 +145,8 @@ export function sqlStateOf(error: unknown): string | undefined {
     const errno: unknown = Reflect.get(at, 'errno');
     // An error of the system, whose code is a name such as EPIPE.
     if (typeof errno === 'number' || 'syscall' in at) continue;
-    // Bun has it in `errno`; Bun's and Node's `code` holds names such as ECONNRESET.
-    for (const value of [Reflect.get(at, 'code'), errno]) {
+    // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`.
+    for (const value of [Reflect.get(at, 'code'), errno, Object(Reflect.get(at, 'meta')).code]) {
       if (typeof value === 'string' && SQLSTATE.test(value)) return value;
     }
   }

@@ -22,7 +22,8 @@ export function hasTransactions(db: Executor): db is Database {
 }
 
 /** What Drizzle says for drivers that send one statement at a time. */
-const NO_TRANSACTIONS = /^(No (interactive )?transactions support|Transactions are not supported)/;
+const NO_TRANSACTIONS =
+  /^(No (interactive )?transactions support|Transactions are not supported|Method not implemented)/;
 
 export function hasNoTransactions(error: unknown): boolean {
   return error instanceof Error && NO_TRANSACTIONS.test(error.message);
