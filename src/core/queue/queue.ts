@@ -1,7 +1,6 @@
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { checkDefinition, type JobDefinition } from '../job/definition.ts';
 import { checkId, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
-import { findJob } from '../queries/operate/find-job.ts';
 import { findPauses, type PausedQueue } from '../queries/operate/find-pauses.ts';
 import { pauseQueue } from '../queries/operate/pause-queue.ts';
 import type { RedriveResult } from '../queries/operate/redrive-jobs.ts';
@@ -105,6 +104,7 @@ export class Queue<
   ): Promise<JobRecordOf<TJob, TOwn['select']> | undefined>;
   async find(db: Executor, jobOrId: JobDefinition | number, id?: number): Promise<JobRecord | undefined> {
     checkExecutor('find', db);
+    const { findJob } = await import('../queries/operate/find-job.ts'); // As list, below.
     if (typeof jobOrId === 'number') {
       if (id !== undefined)
         throw new TypeError('find: the arguments are in the wrong order; write find(db, job, id)');
