@@ -29,7 +29,7 @@ export function toStoredJson(value: unknown): string {
     if (!json.includes('\\u')) return json;
   }
   check(value, [], new Set());
-  return JSON.stringify(value, (_key, item) => (isDriverResult(item) ? item.rows : item));
+  return JSON.stringify(value, (_key, item) => rowsIn(item));
 }
 
 /**
@@ -93,8 +93,7 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
     refuse('binary data is not JSON; send base64 text, or a key to it', path);
   }
-  const json = hasToJson(value) ? value.toJSON(lastOf(path)) : value;
-  if (isDriverResult(json)) return json.rows;
+  const json = rowsIn(hasToJson(value) ? value.toJSON(lastOf(path)) : value);
   return [Number, String, Boolean, BigInt].some((boxed) => json instanceof boxed) ? json?.valueOf() : json;
 }
 
@@ -127,10 +126,11 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
   ancestors.delete(value);
 }
 
-/** Of node-postgres: its class holds functions beside the rows. A plain object of a user is none. */
-function isDriverResult(value: unknown): value is { readonly rows: unknown[] } {
-  if (typeof value !== 'object' || value === null || isPlain(value)) return false;
-  return 'command' in value && 'rowCount' in value && 'rows' in value && Array.isArray(value.rows);
+/** The rows of a result of node-postgres, whose class holds functions beside them; a plain object is none. */
+function rowsIn(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || isPlain(value)) return value;
+  const { command, rowCount, rows }: Partial<Record<string, unknown>> = value;
+  return command !== undefined && rowCount !== undefined && Array.isArray(rows) ? rows : value;
 }
 
 function hasToJson(value: object): value is { toJSON(key: string): unknown } {

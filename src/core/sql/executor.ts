@@ -136,17 +136,26 @@ export function rowsOf(result: unknown): RawRow[] | undefined {
   return rows ?? records;
 }
 
+/** What drivers add to errors. */
+interface DriverError extends Error {
+  readonly code?: unknown;
+  readonly errno?: unknown;
+  readonly syscall?: unknown;
+  readonly meta?: { readonly code?: unknown };
+  readonly where?: string;
+}
+
 /** P1 and P2 are Prisma's own. */
 const SQLSTATE = /^(?!P[12])[0-9A-Z]{5}$/;
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (const at of causesOf(error)) {
-    const errno: unknown = Reflect.get(at, 'errno');
+    const { code, errno, syscall, meta } = at as DriverError;
     // An error of the system, whose code is a name such as EPIPE.
-    if (typeof errno === 'number' || 'syscall' in at) continue;
+    if (typeof errno === 'number' || syscall) continue;
     // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`.
-    for (const value of [Reflect.get(at, 'code'), errno, Object(Reflect.get(at, 'meta')).code]) {
+    for (const value of [code, errno, meta?.code]) {
       if (typeof value === 'string' && SQLSTATE.test(value)) return value;
     }
   }
@@ -167,9 +176,9 @@ function missingMigration(
   const lacksColumn = sqlState === UNDEFINED_COLUMN;
   if (!lacksColumn && sqlState !== UNDEFINED_TABLE) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
-  const ofDriver = causesOf(error).at(-1);
+  const ofDriver: DriverError | undefined = causesOf(error).at(-1);
   // What a trigger's function lacks is the app's: the library has no functions.
-  if (/\bfunction\b/.test(String(Reflect.get(Object(ofDriver), 'where')))) return undefined;
+  if (/\bfunction\b/.test(ofDriver?.where ?? '')) return undefined;
   const message = ofDriver?.message ?? '';
   const named = parts.find((part) =>
     Object.values(part?.tables ?? {}).some((table) =>
