@@ -319,3 +319,36 @@ test('a stop tries once what is refused', async () => {
   // By its look through the table it is found no more.
   expect(sent()).toBe(1);
 });
+
+test('what is refused before a failure is tried again', async () => {
+  const first = await addJob(database.client, { workerId: 1, attempt: 1 });
+  const second = await addJob(database.client, { workerId: 1, attempt: 1 });
+  await database.client.unsafe(`
+    create or replace function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'refused' using errcode = '23514'; end $$;
+    create trigger refuse after update on queue_jobs for each row
+      when (new.worker_id is null and new.id = ${first}) execute function refuse()`);
+  const accept = () => database.client`drop function if exists refuse cascade`;
+  onTestFinished(async () => void (await accept()));
+  let hasBroken = false;
+  const holdings = makeHoldings({
+    async execute(query) {
+      const { sql, params } = new PgDialect().sqlToQuery(query.getSQL());
+      if (!hasBroken && sql.includes('update') && params.includes(`{${second}}`)) {
+        hasBroken = true;
+        throw Object.assign(new Error('no memory'), { code: '53200' });
+      }
+      return await database.db.execute(query);
+    },
+  });
+  const { pass } = ownClock();
+  await loseAnswer(holdings);
+  await expect(release(holdings)).rejects.toThrow('no memory');
+  expect(await release(holdings)).toBe(1);
+  expect([await heldBy(first), await heldBy(second)]).toEqual(['1', null]);
+  await accept();
+  pass(250);
+  expect(holdings.releaseInMs).toBe(0);
+  expect(await release(holdings)).toBe(1);
+  expect(await heldBy(first)).toBe(null);
+});

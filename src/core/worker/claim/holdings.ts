@@ -173,8 +173,12 @@ export class Holdings {
     const mayHaveBegun = this.#endsMayBeLost;
     const jobs = await findUnknownJobs(db, tables, { ...holder, except, ids });
     const left = this.#locked.size + this.#refused.size;
-    await this.#release(jobs.map((job) => ({ ...job, mayHaveBegun })));
-    if (this.#locked.size + this.#refused.size > left) this.#pauseFor(FIRST_AGAIN_MS);
+    try {
+      await this.#release(jobs.map((job) => ({ ...job, mayHaveBegun })));
+    } finally {
+      // Also before a failure: the next look leaves them out.
+      if (this.#locked.size + this.#refused.size > left) this.#pauseFor(FIRST_AGAIN_MS);
+    }
     if (last !== undefined) look.after = last;
     else {
       if (this.#look === look) this.#look = undefined;
