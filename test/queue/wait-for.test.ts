@@ -45,9 +45,16 @@ function watched(before: Step): Executor & { readonly texts: string[]; readonly 
 }
 
 const looks = (texts: readonly string[]) => texts.filter((text) => text.includes('jsonb_agg(j.id)'));
+const asked = (params: readonly unknown[] = []) => String(params[0]).match(/\d+/g)?.map(Number) ?? [];
 const enqueue = async () => (await queue.enqueue(database.db, resize, { url: 'a' })).id;
 const end = (state?: 'completed' | 'discarded') =>
   endJob(database.db, { kind: 'resize', output: { width: 3 }, ...(state && { state }) });
+const endAll = () => database.client`
+  with ended as (delete from queue_jobs returning *)
+  insert into queue_results (job_id, queue, kind, payload, state, attempt, max_attempts, priority, fence,
+    metadata, created_at, run_at, finished_at, errors)
+  select id, queue, kind, payload, 'completed', 1, max_attempts, priority, fence, metadata, created_at,
+    run_at, now(), '[]' from ended`;
 
 describe('waitFor', () => {
   test('returns the final record of a job that ends later, whatever its end', async () => {
@@ -228,12 +235,46 @@ describe('waitFor', () => {
     },
   );
 
-  test('has the time that a large output takes', async () => {
+  test('has the time that a large output takes, whatever else is waited for', async () => {
     const id = await enqueue();
     await end();
     // Longer than a look is waited for at first.
-    const db = watched((text) => (looks([text]).length === 0 ? setTimeout(6_000) : undefined));
-    expect(await queue.waitFor(db, resize, id, { timeoutMs: 25_000 })).toMatchObject({ id });
+    const db = watched((text, attempt) => {
+      const reads = looks([text]).length === 0;
+      return reads && asked(db.params[attempt - 1]).includes(id) ? setTimeout(6_000) : undefined;
+    });
+    let hasEnded = false;
+    const large = queue.waitFor(db, resize, id, { timeoutMs: 25_000 }).finally(() => {
+      hasEnded = true;
+    });
+    const waitForAnother = async (timeoutMs: number) => {
+      const other = await enqueue();
+      const waiting = queue.waitFor(db, resize, other, { timeoutMs });
+      await end();
+      return await waiting;
+    };
+    await until(() => db.texts.length === 2);
+    await waitForAnother(10_000);
+    while (!hasEnded) await waitForAnother(3_000);
+    expect(await large).toMatchObject({ id });
+  }, 30_000);
+
+  test('reads fewer jobs at once where the server refuses so many', async () => {
+    const ids: number[] = await addJobs(
+      database.client,
+      Array.from({ length: 1_000 }, () => ({ kind: 'resize' })),
+    );
+    await endAll();
+    let most = 0;
+    const db = watched((text, attempt) => {
+      if (looks([text]).length > 0) return;
+      const count = asked(db.params[attempt - 1]).length;
+      if (count > 300) throw Object.assign(new Error('statement timeout'), { code: '57014' });
+      most = Math.max(most, count);
+    });
+    const records = await Promise.all(ids.map((id) => queue.waitFor(db, resize, id, { timeoutMs: 20_000 })));
+    expect(records.map(({ id }) => id)).toEqual(ids);
+    expect(most).toBe(250);
   }, 30_000);
 
   test('does not blame a lost connection for the time of a job that is alive', async () => {
@@ -305,12 +346,7 @@ describe('waitFor', () => {
     await until(() => looks(db.texts).length >= 3);
     const ended = await end();
     expect(ended).toHaveLength(1);
-    await database.client`
-      with ended as (delete from queue_jobs returning *)
-      insert into queue_results (job_id, queue, kind, payload, state, attempt, max_attempts, priority, fence,
-        metadata, created_at, run_at, finished_at, errors)
-      select id, queue, kind, payload, 'completed', 1, max_attempts, priority, fence, metadata, created_at,
-        run_at, now(), '[]' from ended`;
+    await endAll();
     const records = await waiting;
     expect(records.map(({ id }) => id)).toEqual(ids);
     // Three statements reach all of them; a statement for each would be thousands.

@@ -4,6 +4,7 @@ import { findLiveIds } from '../../queries/operate/find-live-ids.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { type Executor, NO_DATABASE, sqlStateOf } from '../../sql/executor.ts';
 import { isLoss } from '../../sql/is-loss.ts';
+import type { JobRecord } from '../../sql/job-record.ts';
 import { settlesWithin } from '../../time/resolves-within.ts';
 import type { FinalRecord } from './final-record.ts';
 import type { NoticeListener } from './notice-listener.ts';
@@ -17,12 +18,12 @@ const NOTIFIED_PACE = 2;
 const NOTICE_MS = 5;
 /** The most ids of one statement. */
 const MOST_IDS = 1_000;
-/**
- * A look without an answer is given up after this time, and repeated on another connection of the pool. For
- * large outputs the next one waits twice as long, and asks for half as many.
- */
+/** A look without an answer is given up after this time, and repeated on another connection of the pool. */
 const ANSWER_MS = 5_000;
+/** Outputs may be large: each read of jobs that follows a vain one takes half as many, and twice as long. */
 const MAX_ANSWER_MS = 300_000;
+/** Then it is one job. */
+const MOST_HALVINGS = 9;
 
 /** What becomes of one who waits. */
 export interface Waiter {
@@ -34,13 +35,12 @@ export interface Waiter {
   delayed(error: unknown): void;
 }
 
-/** What became of a job that was not live a moment ago. */
-type Found = FinalRecord | UnreadableJob | 'live';
-
 interface AwaitedJob {
   readonly id: number;
   readonly waiters: Set<Waiter>;
   looks: number;
+  /** How often what became of it could not be read, since it was seen alive. */
+  vainReads: number;
   wasLive: boolean;
   /** A waiter asked for notices of its end. */
   notified: boolean;
@@ -49,11 +49,18 @@ interface AwaitedJob {
   pauseMs: number;
 }
 
+/** A job of a look, with those who waited for it then. */
+interface AskedJob {
+  readonly job: AwaitedJob;
+  readonly waiters: readonly Waiter[];
+}
+
 /**
  * All who wait for jobs through one database object. A loop looks for them together, over one connection at a
  * time: one statement asks which of up to 1,000 jobs are still live, and a second one, where some are not,
  * for what became of those. A job is looked at often in its first second, then every half a second. One whose
- * end is notified is looked at once more when the notice comes, and half as often before.
+ * end is notified is looked at once more when the notice comes, and half as often before. What could not be
+ * read within five seconds is read again beside the loop, on a second connection: other waits go on.
  *
  * **Under concurrency.** A job that ends before, between or after the two statements is found by the second
  * one, or by those of the next look: its end moves it within one commit, and each statement sees one snapshot
@@ -65,9 +72,7 @@ export class Waiters {
   readonly #tables: QueueTables;
   /** Those whose last look is the longest ago come first, so none is forgotten when looks are slow. */
   readonly #jobs = new Map<number, AwaitedJob>();
-  #answerMs = ANSWER_MS;
-  /** Of how many jobs that have ended a look reads what became of them. */
-  #mostFound = MOST_IDS;
+  #readsAgain = false;
   #notices: NoticeListener | undefined;
   #running = false;
   #wake: (() => void) | undefined;
@@ -128,6 +133,7 @@ export class Waiters {
       id,
       waiters: new Set<Waiter>(),
       looks: 0,
+      vainReads: 0,
       wasLive: false,
       notified: false,
       dueAt: 0,
@@ -175,72 +181,44 @@ export class Waiters {
     // A waiter that joins during the look may have missed what it sees.
     const asked = jobs.map((job) => ({ job, waiters: [...job.waiters], looks: job.looks }));
     try {
-      const answer = this.#ask(idsOf(jobs));
-      // A look that its connection has forgotten must not hold up all later ones.
-      if (!(await settlesWithin(answer, this.#answerMs))) throw this.#noteNoAnswer();
-      const { live, left, found } = await answer;
-      this.#answerMs = ANSWER_MS;
-      this.#mostFound = Math.min(this.#mostFound * 2, MOST_IDS);
-      const ended = asked.filter(({ job }) => !live.has(job.id) && !left.has(job.id));
-      for (const { job } of asked) if (left.has(job.id)) job.pauseMs = 0;
-      for (const { job, waiters } of asked) {
-        if (!live.has(job.id)) continue;
-        job.wasLive = true;
-        for (const waiter of waiters) waiter.delayed(undefined);
-      }
-      for (const { job, waiters } of ended) this.#answer(job, found.get(job.id), waiters);
+      const live = await answerWithin(findLiveIds(this.#db, this.#tables, idsOf(asked)), ANSWER_MS);
+      for (const { job, waiters } of asked) if (live.has(job.id)) noteLive(job, waiters);
+      const ended = asked.filter(({ job }) => !live.has(job.id));
+      await this.#read(ended.filter(({ job }) => job.vainReads === 0));
+      void this.#readAgain(ended.filter(({ job }) => job.vainReads > 0));
     } catch (error) {
-      const passes = isPassing(error);
-      for (const { job, waiters } of asked) {
-        job.pauseMs = jitter(SLOWEST_MS);
-        for (const waiter of waiters) passes ? waiter.delayed(error) : waiter.failed(error);
-      }
+      noteFailure(asked, error);
     }
     const now = performance.now();
     // One who joined meanwhile has set it back to now.
     for (const { job, looks } of asked) if (job.looks === looks) job.dueAt = now + job.pauseMs;
   }
 
-  #noteNoAnswer(): QueueError {
-    const error = new QueueError(`The database has not answered for ${this.#answerMs} ms`);
-    this.#answerMs = Math.min(this.#answerMs * 2, MAX_ANSWER_MS);
-    this.#mostFound = Math.max(this.#mostFound >> 1, 1);
-    return error;
-  }
-
-  /** Which are live, what became of the others, and which of those are `left` for the next look. */
-  async #ask(ids: readonly number[]): Promise<{
-    readonly live: ReadonlySet<number>;
-    readonly left: ReadonlySet<number>;
-    readonly found: ReadonlyMap<number, Found>;
-  }> {
-    const live = await findLiveIds(this.#db, this.#tables, ids);
-    const ended = ids.filter((id) => !live.has(id));
-    const left = new Set(ended.splice(this.#mostFound));
-    return { live, left, found: await this.#find(ended) };
-  }
-
-  async #find(ids: readonly number[]): Promise<Map<number, Found>> {
-    if (ids.length === 0) return new Map();
-    const records = await findJobs(this.#db, this.#tables, ids);
-    return new Map(
-      records.map((record) => {
-        const hasEnded = record instanceof UnreadableJob || 'finishedAt' in record;
-        return [record.id, hasEnded ? record : 'live'];
-      }),
-    );
-  }
-
-  #answer(job: AwaitedJob, found: Found | undefined, waiters: readonly Waiter[]): void {
-    if (found === 'live') {
-      job.wasLive = true;
-      return;
+  /** Reads what became of jobs that are not live; returns whether that was answered. Never rejects. */
+  async #read(ended: readonly AskedJob[], answerMs = ANSWER_MS): Promise<boolean> {
+    if (ended.length === 0) return true;
+    try {
+      const records = await answerWithin(findJobs(this.#db, this.#tables, idsOf(ended)), answerMs);
+      const found = new Map(records.map((record) => [record.id, record]));
+      for (const { job, waiters } of ended) answer(job, found.get(job.id), waiters);
+      return true;
+    } catch (error) {
+      for (const { job } of ended) job.vainReads = Math.min(job.vainReads + 1, MOST_HALVINGS);
+      noteFailure(ended, error);
+      return false;
     }
-    for (const waiter of waiters) {
-      if (found === undefined) waiter.gone(job.wasLive);
-      else if (found instanceof UnreadableJob) waiter.failed(found.error);
-      else waiter.ended(found);
-    }
+  }
+
+  /** Reads again what could not be read, one part at a time. The other parts come with later looks. */
+  async #readAgain(ended: readonly AskedJob[]): Promise<void> {
+    if (ended.length === 0 || this.#readsAgain) return;
+    this.#readsAgain = true;
+    const vainReads = Math.min(...ended.map(({ job }) => job.vainReads));
+    const alike = ended.filter(({ job }) => job.vainReads === vainReads);
+    const part = alike.splice(0, MOST_IDS >> vainReads);
+    const answered = await this.#read(part, Math.min(ANSWER_MS * 2 ** vainReads, MAX_ANSWER_MS));
+    this.#readsAgain = false;
+    if (answered) this.#hurry(alike.map(({ job }) => job));
   }
 
   #sleep(ms: number): Promise<void> {
@@ -256,8 +234,44 @@ export class Waiters {
   }
 }
 
-function idsOf(jobs: readonly AwaitedJob[]): number[] {
-  return jobs.map(({ id }) => id);
+function idsOf(asked: readonly AskedJob[]): number[] {
+  return asked.map(({ job }) => job.id);
+}
+
+/** A statement that its connection has forgotten must not hold up all later ones. */
+async function answerWithin<T>(answer: Promise<T>, ms: number): Promise<T> {
+  if (await settlesWithin(answer, ms)) return await answer;
+  throw new QueueError(`The database has not answered for ${ms} ms`);
+}
+
+function noteLive(job: AwaitedJob, waiters: readonly Waiter[]): void {
+  job.wasLive = true;
+  job.vainReads = 0;
+  for (const waiter of waiters) waiter.delayed(undefined);
+}
+
+function noteFailure(asked: readonly AskedJob[], error: unknown): void {
+  const passes = isPassing(error);
+  for (const { job, waiters } of asked) {
+    job.pauseMs = jitter(SLOWEST_MS);
+    for (const waiter of waiters) passes ? waiter.delayed(error) : waiter.failed(error);
+  }
+}
+
+function answer(
+  job: AwaitedJob,
+  found: JobRecord | UnreadableJob | undefined,
+  waiters: readonly Waiter[],
+): void {
+  if (found !== undefined && !(found instanceof UnreadableJob) && !('finishedAt' in found)) {
+    noteLive(job, waiters);
+    return;
+  }
+  for (const waiter of waiters) {
+    if (found === undefined) waiter.gone(job.wasLive);
+    else if (found instanceof UnreadableJob) waiter.failed(found.error);
+    else waiter.ended(found);
+  }
 }
 
 /** Within a quarter, so that many processes do not ask at once. */
