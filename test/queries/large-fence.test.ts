@@ -50,5 +50,7 @@ test('a fence goes on beyond 2^31, as a job that snoozes for ever will bring it 
   expect(await db.select({ fence: queueResults.fence }).from(queueResults)).toEqual([{ fence: fence + 1 }]);
   await redriveJobs(db, tables, { id });
   expect(await db.select({ fence: queueJobs.fence }).from(queueJobs)).toEqual([{ fence: fence + 1 }]);
-  expect(await reclaimJob(db, tables, { id, queue: 'q', attempt: 1, fence: fence + 2 })).toBe(true);
+  expect(await reclaimJob(db, tables, { id, queue: 'q', attempt: 1, fence: fence + 2 })).toEqual({
+    cancelReason: null,
+  });
 });

@@ -29,7 +29,7 @@ test.each([
     const job = await claimInVain(one);
     expect(job).toMatchObject({ id, fence: 5, attempt: 3 });
     await begin(one);
-    expect(await reclaimJob(one.db, tables, job)).toBe(true);
+    expect(await reclaimJob(one.db, tables, job)).toEqual({ cancelReason: null });
     expect(await jobRow(one.client, id)).toMatchObject({ fence: 5, attempt: 3, worker_id: null });
     const ended = await finishJobs(one.db, tables, { queue: 'q', workerId: null }, [
       {
@@ -47,9 +47,9 @@ test('leaves a job that somebody has claimed since, and one of another queue', a
   const [one] = await twoBackends(database);
   const id = await addJob(database.client);
   const job = await claimInVain(one);
-  expect(await reclaimJob(one.db, tables, { ...job, queue: 'other' })).toBe(false);
+  expect(await reclaimJob(one.db, tables, { ...job, queue: 'other' })).toBe(undefined);
   await claim(database.db, { workerId: 2 });
-  expect(await reclaimJob(one.db, tables, job)).toBe(false);
+  expect(await reclaimJob(one.db, tables, job)).toBe(undefined);
   expect(await jobRow(database.client, id)).toMatchObject({ fence: 1, attempt: 1, worker_id: 2 });
 });
 
@@ -58,8 +58,8 @@ test('waits for a claim that is open, and looks again', async () => {
   await addJob(database.client);
   const job = await claimInVain(two);
   for (const [end, expected] of [
-    [rollback, true],
-    [commit, false],
+    [rollback, { cancelReason: null }],
+    [commit, undefined],
   ] as const) {
     await begin(one);
     await begin(two);
@@ -67,7 +67,7 @@ test('waits for a claim that is open, and looks again', async () => {
     const reclaiming = reclaimJob(two.db, tables, job);
     await untilBlocked(database, two);
     await end(one);
-    expect(await reclaiming).toBe(expected);
+    expect(await reclaiming).toEqual(expected);
     await rollback(two);
   }
 });

@@ -96,6 +96,21 @@ describe('in between', () => {
       errors: [],
     });
   });
+
+  test('the rollback of runNext and the writing of its last outcome, the end is requested: it is cancelled', async () => {
+    const last = defineJob('last', { queue: 'q', timeoutMs: 20, maxAttempts: 2 });
+    const { id } = await queue.enqueue(database.db, last);
+    // A worker that is gone has it, so it is not cancelled at once.
+    await database.client`
+      update queue_jobs set worker_id = 999999, attempt = 1, fence = fence + 1, claimed_at = now()`;
+    once('runNext: rolled back', () => queue.cancel(database.db, id, 'enough'));
+    const ran = await runNext(database.db, { queue, handlers: [handle(last, () => new Promise(() => {}))] });
+    expect(ran).toMatchObject({ outcome: 'cancelled' });
+    expect(await queue.find(database.db, id)).toMatchObject({
+      state: 'cancelled',
+      errors: [{ attempt: 2, message: 'enough' }],
+    });
+  });
 });
 
 describe('a worker whose connection breaks', () => {

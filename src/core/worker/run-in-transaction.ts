@@ -48,6 +48,9 @@ class AbandonedAttempt extends Error {
   }
 }
 
+/** An attempt whose transaction was rolled back. */
+type Undone = Pick<AbandonedAttempt, 'attempt' | 'outcome'>;
+
 class Undo extends Error {
   constructor(readonly outcome: Outcome) {
     super('undo');
@@ -94,12 +97,12 @@ export async function runInTransaction(
   } catch (error) {
     const undone = error instanceof AbandonedAttempt ? error : refusedEnd(ran, error);
     if (undone === undefined) throw error;
-    const { attempt, outcome } = undone;
+    const { attempt } = undone;
     attempt.undo();
     await faultPoint('runNext: rolled back');
-    const transition = await writeAnew(db, tables, attempt, outcome);
-    if (transition !== undefined) onDecided?.(transition);
-    return toRanJob(attempt, outcome);
+    const written = await writeAnew(db, tables, undone);
+    if (written !== undefined) onDecided?.(written.transition);
+    return toRanJob(attempt, written?.outcome ?? undone.outcome);
   }
 }
 
@@ -108,10 +111,7 @@ export async function runInTransaction(
  * fails at the commit) or of what was to be written of the job: it has failed, as in a worker. Otherwise the
  * same job would be the next one for ever. `undefined` where the reason lies elsewhere, and may pass.
  */
-function refusedEnd(
-  attempt: Attempt | undefined,
-  error: unknown,
-): { readonly attempt: Attempt; readonly outcome: Outcome } | undefined {
+function refusedEnd(attempt: Attempt | undefined, error: unknown): Undone | undefined {
   if (attempt === undefined || isAboutTheServer(error) || isAboutAccess(error)) return undefined;
   if (isAboutLocks(error) || isCancelled(error)) return undefined;
   return { attempt, outcome: { type: 'failed', error: withoutQuery(error) } };
@@ -195,15 +195,18 @@ async function writeOne(
 async function writeAnew(
   db: Database,
   tables: QueueTables,
-  attempt: Attempt,
-  outcome: Outcome,
-): Promise<Transition | undefined> {
+  { attempt, outcome: failed }: Undone,
+): Promise<{ readonly transition: Transition; readonly outcome: Outcome } | undefined> {
   return await transact(db, async (tx) => {
-    if (!(await reclaimJob(tx, tables, attempt.job))) return undefined;
+    const reclaimed = await reclaimJob(tx, tables, attempt.job);
+    if (reclaimed === undefined) return undefined;
+    // It may have been requested since the rollback, of a job that a worker had that is gone.
+    const reason = reclaimed.cancelReason;
+    const outcome: Outcome = reason === null ? failed : { type: 'cancelled', reason };
     const transition = transitionOf(attempt, outcome);
     await write(tx, tables, attempt, transition);
     if (transition.type === 'finish') await notify(tx, tables, attempt.job);
-    return transition;
+    return { transition, outcome };
   });
 }
 

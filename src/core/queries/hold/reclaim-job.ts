@@ -13,13 +13,19 @@ export interface ReclaimedJob {
 
 /**
  * Claims a job again after its claim was rolled back with its transaction, so that the attempt can still be
- * settled. Afterwards the job has the attempt and the fence of the first claim. Returns whether it did.
+ * settled. Afterwards the job has the attempt and the fence of the first claim. Returns `undefined` if it did
+ * not, otherwise why its end was requested, which may have been since.
  *
  * **Under concurrency.** Matches the fence from before the claim: a claim in between keeps the job.
  */
-export async function reclaimJob(db: Executor, tables: QueueTables, job: ReclaimedJob): Promise<boolean> {
-  const rows = await queryRows(db, tables, reclaimJobQuery(tables, job));
-  return rows.length > 0;
+export async function reclaimJob(
+  db: Executor,
+  tables: QueueTables,
+  job: ReclaimedJob,
+): Promise<{ readonly cancelReason: string | null } | undefined> {
+  const [row] = await queryRows(db, tables, reclaimJobQuery(tables, job));
+  if (row === undefined) return undefined;
+  return { cancelReason: row.cancel_reason === null ? null : String(row.cancel_reason) };
 }
 
 /** @endsHold claims an unheld job again, after its claim was rolled back */
@@ -31,6 +37,6 @@ export function reclaimJobQuery(tables: QueueTables, job: ReclaimedJob): SQL {
       set: sql`attempt = ${job.attempt}::int2, fence = j.fence + 1`,
     },
     where: sql`j.queue = ${job.queue} and j.id = ${job.id} and j.fence = ${job.fence}::int8 - 1`,
-    returning: sql`j.id`,
+    returning: sql`j.cancel_reason`,
   });
 }
