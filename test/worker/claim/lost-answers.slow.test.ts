@@ -47,6 +47,40 @@ test('jobs that could not be given back in an outage are given back at its end',
   await until(() => ran === 1, { timeoutMs: 3_000 });
 }, 60_000);
 
+test('a drain runs the jobs that were not given back only since others were refused', async () => {
+  const { client } = database;
+  await client`
+    create or replace function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'refused' using errcode = '23514'; end $$`;
+  onTestFinished(async () => void (await client`drop function if exists refuse cascade`));
+  await queue.enqueueMany(
+    database.db,
+    work,
+    Array.from({ length: 200 }, () => ({ payload: { waits: false } })),
+  );
+  let lost = 0;
+  atFaultPoints(async (at) => {
+    if (at !== 'claim: answered' || lost > 0) return;
+    const held = await client`select from queue_jobs where worker_id is not null`;
+    if (held.length === 0) return;
+    lost = held.length;
+    await client`
+      create trigger refuse before update on queue_jobs for each row
+      when (old.worker_id is not null and new.worker_id is null and old.id % 10 = 0) execute function refuse()`;
+    throw new Error('the connection broke');
+  });
+  const handlers = [handle(work, () => undefined)];
+  const drained = await drain(database.db, {
+    queue,
+    log: false,
+    handlers,
+    concurrency: 200,
+    deadlineMs: 60_000,
+  });
+  expect(lost).toBe(200);
+  expect(drained).toMatchObject({ completed: 180 });
+}, 80_000);
+
 /** Two claims in a row that take effect, and of which the worker hears nothing; answers how many were. */
 function losingTwo(): { readonly lost: number } {
   const seen = { lost: 0 };

@@ -183,8 +183,8 @@ export class ClaimLoop implements IdleQueue {
         total += claimed;
         if (failure !== undefined) throw failure;
         failures = 0;
-        if (next === 'over' && !this.holdings.mayHoldMore) return total;
-        await this.#proceed(next);
+        if (next !== 'over' || this.holdings.mayHoldMore) await this.#proceed(next);
+        else if (!(await this.holdings.releaseRefused(this.#stopping.signal))) return total;
       } catch (error) {
         events.emit('error', { error, during: `claiming from '${queue}'` });
         if (await retries.sleep(this.#pauseMs(failures++), this.#stopping.signal)) failures = 0;

@@ -126,6 +126,16 @@ export class Holdings {
     if (this.#lostAnswers.releaseInMs(nowMs) === 0) await this.#releasePage();
   }
 
+  /**
+   * To be called before a drain ends: some of what is refused may have been so only together with others.
+   * Returns whether jobs were given back, or are locked.
+   */
+  async releaseRefused(stopping: AbortSignal): Promise<boolean> {
+    let released = 0;
+    for (const job of [...this.#refused]) if (!stopping.aborted) released += await this.#release([job]);
+    return released > 0 || this.#locked.size > 0;
+  }
+
   /** Gives back what is held at the very end; looks through the table only if a claim's answer was lost. */
   async giveBack(tooLate: AbortSignal): Promise<void> {
     await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
