@@ -485,6 +485,21 @@ test('batches behind more tallies of a locked one than a look takes are folded',
   });
 });
 
+test('a look ends where it finds as many tallies as one fold takes, and all of batches that are gone', async () => {
+  const { client, db } = database;
+  await client`delete from queue_tallies`;
+  await client`insert into queue_tallies (batch_id, ended) select 99, 1 from generate_series(1, 10000)`;
+  let foldsSent = 0;
+  const counted: Runner['execute'] = async (query) => {
+    const isFold = dialect.sqlToQuery(query.getSQL()).sql.includes('delete from');
+    if (isFold && ++foldsSent > 5) throw new Error('it goes on');
+    return await db.execute(query);
+  };
+  const report = { onMoved: () => {}, onRefused: () => {} };
+  await foldAll({ execute: counted }, all, undefined, 'briefly', report);
+  expect(foldsSent).toBe(1);
+});
+
 describe('further failures', () => {
   test('write no job again that the first one has told to end', async () => {
     const { client, db } = database;

@@ -36,7 +36,8 @@ export async function foldAll(
     const ids = busy.size === 0 ? undefined : await findTallied(db, tables, [...busy]);
     const folded = await foldSome(db, tables, { ids, channel, locks }, report);
     const isCut = ids === undefined ? folded.isCut : ids.length >= MOST_TALLIED;
-    if (!isCut) return;
+    // Tallies of batches that are gone stay until a recount deletes them.
+    if (!isCut || (folded.tallies === 0 && folded.busy.length === 0)) return;
     // Behind their tallies there may be those of others.
     for (const id of folded.busy) busy.add(id);
   }
