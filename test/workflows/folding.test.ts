@@ -36,21 +36,42 @@ beforeEach(async () => {
   await client`insert into queue_tallies (batch_id, ended) values (1, 1)`;
 });
 
-/** Starts the folds of a worker whose statements go through this, but for its first look, which finds nothing. */
-async function folds(db: Runner, events = new WorkerEmitter()): Promise<Folding> {
-  let isFirst = true;
-  const execute: Runner['execute'] = (query) => (isFirst ? Promise.resolve([]) : db.execute(query));
-  const folding = new Folding({ db: { execute }, tables: all, channel: undefined, events, wake: () => {} });
+/** Starts the folds of a worker whose statements go through this. */
+function begun(db: Runner, events = new WorkerEmitter()): Folding {
+  const folding = new Folding({ db, tables: all, channel: undefined, events, wake: () => {} });
   const over = new AbortController();
   const running = folding.run(over.signal);
   onTestFinished(async () => {
     over.abort();
     await running;
   });
-  await folding.hasLooked;
+  return folding;
+}
+
+/** The same, but for its first look, which finds nothing. */
+async function folds(db: Runner, events?: WorkerEmitter): Promise<Folding> {
+  let isFirst = true;
+  const execute: Runner['execute'] = (query) => (isFirst ? Promise.resolve([]) : db.execute(query));
+  const folding = begun({ execute }, events);
+  await folding.mayClaim;
   isFirst = false;
   return folding;
 }
+
+describe('the first look of a worker', () => {
+  test('is over before it claims', async () => {
+    await begun(database.db).mayClaim;
+    expect(await jobRow(database.client, 9)).toMatchObject({ blockers: 0 });
+  });
+
+  test('does not keep it from claiming where it takes long', async () => {
+    await database.client.begin(async (tx) => {
+      await tx`lock table queue_tallies in access exclusive mode`;
+      await begun(database.db).mayClaim;
+    });
+    await until(async () => (await jobRow(database.client, 9))?.blockers === 0);
+  });
+});
 
 describe('a look for what to go on with, as at the end of a drain', () => {
   test('hears of a fold that began while it looked, and had locked what it left', async () => {

@@ -25,7 +25,7 @@ export interface ContextFeature extends FeatureTables {
 export interface ContextInWorker {
   readonly added: AddedContext;
   readonly background: readonly BackgroundPart[];
-  /** Fulfilled when the worker may claim: what has ended while none ran is counted. */
+  /** Fulfilled when the worker may claim: what has ended while none ran is counted, or takes too long. */
   readonly ready: Promise<void>;
   /** A job of this worker has left its queue, and that is written. */
   noteLeft(job: ClaimedJob): void;

@@ -595,7 +595,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     return {
       added,
       background: [new StepPruning(upkeep, all, events, untilEmpty), folding, recounting],
-      ready: folding.hasLooked,
+      ready: folding.mayClaim,
       noteLeft: ({ batchId }) => {
         if (batchId !== undefined) folding.note(batchId);
       },

@@ -2,6 +2,7 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { Condition } from '../../../core/time/condition.ts';
 import { jitter } from '../../../core/time/jitter.ts';
+import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
@@ -22,6 +23,8 @@ export interface FoldingOptions {
 
 /** How often it looks for tallies that it was not told of. */
 const LOOK_EVERY_MS = 1_000;
+/** How long the worker waits for the first look: many jobs that wait may be locked, one after the other. */
+const FIRST_LOOK_MS = 2_000;
 /** Before it folds again what another has locked, at first and at most. */
 const BUSY_MS = { first: 10, most: 500 };
 /** Before it asks again to change a row that has refused it, at first and at most. */
@@ -37,13 +40,13 @@ const COUNTING = 'counting the jobs that have ended';
 export class Folding implements BackgroundPart {
   readonly #options: FoldingOptions;
   readonly #noted = new Condition();
-  #markLooked: () => void = () => undefined;
+  #beginClaims: () => void = () => undefined;
   /**
-   * Fulfilled when the worker may claim: it has looked. Before that, the time of a job that waits may be over
-   * although what it waits for has ended.
+   * Fulfilled when the worker may claim: it has looked once, or that takes too long. Before the look, the time
+   * of a job that waits may be over although what it waits for has ended.
    */
-  readonly hasLooked = new Promise<void>((resolve) => {
-    this.#markLooked = resolve;
+  readonly mayClaim = new Promise<void>((resolve) => {
+    this.#beginClaims = resolve;
   });
   #ids = new Set<number>();
   #underWay: Promise<unknown> = Promise.resolve();
@@ -74,6 +77,7 @@ export class Folding implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#stop = signal;
+    void sleep(FIRST_LOOK_MS, signal).then(this.#beginClaims);
     let lookAt = performance.now();
     while (!signal.aborted) {
       // What is noted of these is folded once they have rested.
@@ -86,7 +90,7 @@ export class Folding implements BackgroundPart {
       if (isLook) lookAt = nowMs + jitter(LOOK_EVERY_MS);
       this.#underWay = this.#foldDue(isLook, nowMs);
       await this.#underWay;
-      this.#markLooked();
+      this.#beginClaims();
     }
     await this.#fold([...this.#ids, ...this.#resting.ids]);
     await Promise.all(this.#asking.keys());
