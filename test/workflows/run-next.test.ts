@@ -224,13 +224,53 @@ describe('a job that waits for one that has ended before its time was over', () 
   });
 });
 
-test('what waits for a job does not stand behind all that is due', async () => {
-  const { jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
-    const before = flow.add(work, 1, { priority: 0 });
-    flow.add(work, 2, { after: [before], priority: 0 });
+describe('what waits for a job does not stand behind all that is due', () => {
+  test('where its job has just run', async () => {
+    const { jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
+      const before = flow.add(work, 1, { priority: 0 });
+      flow.add(work, 2, { after: [before], priority: 0 });
+    });
+    const others = [await enqueue(), await enqueue()];
+    const ran: (number | undefined)[] = [];
+    for (let n = 0; n < 4; n++) ran.push((await next(() => 1))?.job.id);
+    expect(ran).toEqual([...jobIds, ...others]);
   });
-  const others = [await enqueue(), await enqueue()];
-  const ran: (number | undefined)[] = [];
-  for (let n = 0; n < 4; n++) ran.push((await next(() => 1))?.job.id);
-  expect(ran).toEqual([...jobIds, ...others]);
+
+  test('where it ran itself as that ended', async () => {
+    const { client, db } = database;
+    const holds = gate();
+    const goesOn = gate();
+    let calls = 0;
+    const run: Run = async ({ step }) => {
+      const one = await step.enqueue('one', child, 1);
+      if (++calls === 2) {
+        holds.open();
+        await goesOn.opened;
+      }
+      await step.first('which', { answer, one });
+    };
+    const { id } = await queue.enqueue(db, work, 1, { priority: 0 });
+    expect(await next(run)).toMatchObject({ outcome: 'waiting' });
+    await client`update queue_jobs set run_at = now() where id = ${id}`;
+    const ran = next(run, id);
+    await holds.opened;
+    expect(await next(run)).toMatchObject({ job: { kind: 'child' }, outcome: 'completed' });
+    await enqueue();
+    goesOn.open();
+    expect(await ran).toMatchObject({ outcome: 'waiting' });
+    expect(await next(run)).toMatchObject({ job: { id }, outcome: 'completed' });
+  });
+});
+
+test('the end of a job is counted, and not all that others have left', async () => {
+  const enqueueFlow = async () =>
+    await queue.workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(work, 2, { after: [flow.add(work, 1)] });
+    });
+  const [, left] = (await enqueueFlow()).jobIds;
+  await uncounted(async () => void (await next(() => 1)));
+  const { jobIds } = await enqueueFlow();
+  for (const id of jobIds) expect(await next(() => 1)).toMatchObject({ job: { id } });
+  // The call that finds nothing due counts the others.
+  expect(await next(() => 1)).toMatchObject({ job: { id: left } });
 });

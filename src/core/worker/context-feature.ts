@@ -17,8 +17,10 @@ export interface ContextFeature extends FeatureTables {
   /**
    * Makes due what waits for jobs that have ended, in one transaction, or a savepoint of one that has nothing
    * else to do; whether there is something to claim now.
+   *
+   * @param batchIds what waits for jobs of these batches alone
    */
-  moveOnIn(db: Database): Promise<boolean>;
+  moveOnIn(db: Database, batchIds?: readonly number[]): Promise<boolean>;
 }
 
 /** A feature that adds to the contexts of handlers, in one worker. */

@@ -616,8 +616,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   }
 
   /** @internal */
-  async moveOnIn(db: Database): Promise<boolean> {
-    return await foldAllIn(db, this.#all(this.#queue.tables), this.#queue.channel);
+  async moveOnIn(db: Database, batchIds?: readonly number[]): Promise<boolean> {
+    return await foldAllIn(db, this.#all(this.#queue.tables), this.#queue.channel, batchIds);
   }
 
   #checkEnqueue(caller: string, db: Executor): void {

@@ -42,8 +42,8 @@ export class Folding implements BackgroundPart {
   readonly #noted = new Condition();
   #beginClaims: () => void = () => undefined;
   /**
-   * Fulfilled when the worker may claim: it has looked once, or that takes too long. Before the look, the time
-   * of a job that waits may be over although what it waits for has ended.
+   * Fulfilled when the worker may claim: it has looked once, or that takes too long. Before the look, the
+   * time of a job that waits may be over although what it waits for has ended.
    */
   readonly mayClaim = new Promise<void>((resolve) => {
     this.#beginClaims = resolve;

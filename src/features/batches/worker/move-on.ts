@@ -62,14 +62,17 @@ async function foldSome(
  * The same in one transaction, or a savepoint of one that has nothing else to do: it waits for no lock longer
  * than `briefly`. Returns whether it has made something due. What is locked, or refuses the change, is left
  * to the next call, and keeps back nothing else.
+ *
+ * @param ids of these batches alone, as of the one whose member has just ended: all may take long
  */
 export async function foldAllIn(
   db: Database,
   tables: TablesOfBatches,
   channel: string | undefined,
+  ids?: readonly number[],
 ): Promise<boolean> {
   // As a rule there is nothing, which one statement says.
-  if ((await findTallied(db, tables)).length === 0) return false;
+  if (ids === undefined && (await findTallied(db, tables)).length === 0) return false;
   return await transact(db, (savepoint) =>
     withBriefLocks(savepoint, tables, async (hurry) => {
       // One that fails takes nothing else with it.
@@ -86,12 +89,16 @@ export async function foldAllIn(
         },
         onRefused: leave,
       };
+      const fold = async (some: readonly number[]) =>
+        (await foldSome(each, tables, { ids: some, channel, locks: 'wait' }, report)).tallies;
+      if (ids !== undefined) {
+        await inParts(ids, fold, leave);
+        return moved.size > 0;
+      }
       await foldAll(each, tables, channel, 'wait', report).catch(leave);
       const left = await findTallied(each, tables);
       // Many may be locked, and it does not wait as long for each of them.
       if (left.length > 0) await hurry();
-      const fold = async (ids: readonly number[]) =>
-        (await foldSome(each, tables, { ids, channel, locks: 'wait' }, report)).tallies;
       await inParts(left, fold, leave);
       return moved.size > 0;
     }),
