@@ -1,4 +1,5 @@
 import { createQueue, defineJob, type Executor, handle, unvalidated } from 'drizzle-queue';
+import type { QueryResult } from 'pg';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 
@@ -72,6 +73,16 @@ describe('what comes back from JSON', () => {
       // Nothing of them is stored.
       expectTypeOf(payload.method).toEqualTypeOf<unknown>();
       expectTypeOf(payload.large).toEqualTypeOf<unknown>();
+    });
+  });
+
+  test('a result of node-postgres is its rows', () => {
+    const job = defineJob('job', {
+      payload: unvalidated<{ found: QueryResult<{ id: number; at: Date }>; inserted: QueryResult<never> }>(),
+    });
+    handle(job, ({ payload }) => {
+      expectTypeOf(payload.found).toEqualTypeOf<{ id: number; at: string }[]>();
+      expectTypeOf(payload.inserted).toEqualTypeOf<never[]>();
     });
   });
 
