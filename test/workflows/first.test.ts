@@ -190,6 +190,28 @@ describe('the first of several', () => {
     expect(await outputOf(await enqueue())).toEqual([{ key: 'reminder' }, { key: 'late' }]);
   });
 
+  test('is a delay that is longer in the next run, and not a date that is not over', async () => {
+    let runs = 0;
+    await start(async ({ step }) => {
+      const morning = { delayMs: ++runs === 1 ? 200 : FAR_MS };
+      return await step.first('decision', {
+        expires: { until: new Date(Date.now() + 20 * FAR_MS) },
+        morning,
+      });
+    });
+    expect(await outputOf(await enqueue())).toEqual({ key: 'morning' });
+  });
+
+  test('is a date that is another one in each run, and not another date that is not over', async () => {
+    let end: { readonly until: Date } | undefined;
+    await start(async ({ step }) => {
+      end ??= { until: new Date(Date.now() + 3_000) };
+      const reminder = { until: new Date(Date.now() + 2_000) };
+      return await step.first('decision', { end, reminder });
+    });
+    expect(await outputOf(await enqueue())).toEqual({ key: 'reminder' });
+  });
+
   test('is a date that a test makes come sooner, and not a delay that is not over', async () => {
     const date = { until: new Date(Date.now() + FAR_MS) };
     const run = handle(parent, async ({ step, payload }) => {

@@ -202,8 +202,9 @@ function sourceOf(what: string, key: string, source: FirstSource): Source {
 
 /**
  * Of the times, the one that is over, by how many milliseconds the first of them is away: 0 or less. Only
- * that time is recorded. A date may be another one in each run of the handler, or in a test that moves what
- * is recorded. Delays are known for sure: their begin is written by the same statement, and moved with it.
+ * that time is recorded, and not whose it is, while each run of the handler may give other delays and dates.
+ * So it is the source that comes nearest to what is recorded. A date fits also where it is as far away now as
+ * at first: then it is counted from the present, or a test has moved what is recorded.
  */
 function sourceOver(
   sources: readonly Source[],
@@ -211,17 +212,27 @@ function sourceOver(
   leftMs: number,
 ): Source | undefined {
   const times = sources.filter((source) => source.type === 'time');
-  const delays = times.flatMap((source) => ('delayMs' in source ? source : []));
-  const dates = times.flatMap((source) => ('until' in source ? source : []));
-  const shortest = delays.toSorted((a, b) => a.delayMs - b.delayMs)[0];
-  const earliest = dates.toSorted((a, b) => a.until.getTime() - b.until.getTime())[0];
-  const byDelayMs = shortest?.delayMs ?? Number.POSITIVE_INFINITY;
+  const delays = times
+    .flatMap((source) => ('delayMs' in source ? source : []))
+    .toSorted((a, b) => a.delayMs - b.delayMs);
+  const dates = times
+    .flatMap((source) => ('until' in source ? source : []))
+    .toSorted((a, b) => a.until.getTime() - b.until.getTime());
+  const [shortest] = delays;
+  const [earliest] = dates;
   if (found?.until instanceof Date) {
-    // Both are rounded to milliseconds.
-    const isByDelay = found.startedAt.getTime() + byDelayMs <= found.until.getTime() + 1;
-    return isByDelay ? shortest : (earliest ?? shortest);
+    const untilMs = found.until.getTime();
+    const waitMs = untilMs - found.startedAt.getTime();
+    // All are rounded to milliseconds.
+    const past = (ms: number) => Math.max(0, ms - 1);
+    const offMs = (source: TimeSource) => {
+      if ('delayMs' in source) return past(source.delayMs - waitMs);
+      const dateMs = source.until.getTime();
+      return Math.min(past(dateMs - untilMs), Math.abs(dateMs - (untilMs - leftMs) - waitMs));
+    };
+    return [...delays, ...dates].toSorted((a, b) => offMs(a) - offMs(b))[0];
   }
-  if (earliest === undefined || (leftMs === 0 && byDelayMs === 0)) return shortest;
+  if (earliest === undefined || (leftMs === 0 && shortest?.delayMs === 0)) return shortest;
   const nowMs = earliest.until.getTime() - leftMs;
   return dates.find(({ until }) => until.getTime() <= nowMs);
 }
