@@ -206,6 +206,12 @@ describe('large jobs are inserted by several statements', () => {
     expect(await byStatement()).toEqual([2, 9, 9]);
   });
 
+  test('whose metadata is large', async () => {
+    const noted = many.map(({ payload: note }) => ({ payload: '', metadata: { note } }));
+    await workflows.enqueueBatch(database.db, large, noted, { last: report });
+    expect(await byStatement()).toEqual([2, 9, 9]);
+  });
+
   test.each([
     ['children', 'enqueueMany'],
     ['members of the flow', 'addToFlow'],

@@ -11,8 +11,12 @@ export interface Member {
   readonly entry: { readonly payload?: unknown };
 }
 
-/** All payloads of a statement are one text, which JavaScript and the server bound. */
-const MAX_PAYLOAD_CHARACTERS = 8 * 1024 * 1024;
+/** All jobs of a statement are one text, which JavaScript and the server bound. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+
+function charactersOf({ payload, metadata, own = [] }: NewJob): number {
+  return own.reduce((sum, value) => sum + (value?.length ?? 0), payload.length + metadata.length);
+}
 
 /** The members that each statement inserts, one after the other: neither too many nor too large ones. */
 export function* inStatements<TMember extends Pick<Member, 'job'>>(
@@ -21,8 +25,8 @@ export function* inStatements<TMember extends Pick<Member, 'job'>>(
   let some: TMember[] = [];
   let characters = 0;
   for (const member of members) {
-    const { length } = member.job.payload;
-    if (some.length > 0 && (some.length >= CHUNK || characters + length > MAX_PAYLOAD_CHARACTERS)) {
+    const length = charactersOf(member.job);
+    if (some.length > 0 && (some.length >= CHUNK || characters + length > MAX_CHARACTERS)) {
       yield some;
       some = [];
       characters = 0;
