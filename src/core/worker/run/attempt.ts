@@ -395,6 +395,11 @@ export class Attempt {
     return inContext === undefined ? task() : inContext(task);
   }
 
+  /** Whether the worker no longer waits for the handler: its job is lost, ended, or out of time. */
+  get isLeft(): boolean {
+    return this.#ended;
+  }
+
   /** Stops waiting for the handler. */
   #leave(): void {
     this.#ended = true;

@@ -16,7 +16,7 @@ import type { Attempt } from './attempt.ts';
 export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
   const { job } = attempt;
   // Asked for before it began, perhaps while an earlier attempt ran; or it was lost.
-  if (attempt.unwanted || attempt.reason !== undefined) return { type: 'interrupted' };
+  if (attempt.unwanted || attempt.isLeft) return { type: 'interrupted' };
   if (job.attempt > job.maxAttempts) {
     // Every attempt was claimed and none was settled: whatever the job does, it kills its worker.
     return { type: 'failed', error: new WorkerLostError(job.kind, job.id, job.maxAttempts) };
