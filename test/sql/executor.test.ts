@@ -1,7 +1,9 @@
+import { sql } from 'drizzle-orm';
 import { createQueue, defineJob } from 'drizzle-queue';
 import { afterEach, expect, test } from 'vitest';
-import { rowsOf, sqlStateOf } from '../../src/core/sql/executor.ts';
+import { queryRows, rowsOf, sqlStateOf } from '../../src/core/sql/executor.ts';
 import { isLoss } from '../../src/core/sql/is-loss.ts';
+import { tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -34,6 +36,15 @@ test('nor is a column that such a function looks for in a table of the queue', a
   expect(refused).not.toMatchObject({ name: 'MissingMigrationError' });
 });
 
+test('nor is what such a function lacks where the server speaks another language', async () => {
+  const refused = Object.assign(new Error('Spalte »nosuch« existiert nicht'), {
+    code: '42703',
+    where: 'PL/pgSQL-Funktion audit() Zeile 1 bei PERFORM',
+  });
+  const failing = { execute: () => Promise.reject(refused) };
+  await expect(queryRows(failing, tables, sql`select 1`)).rejects.toBe(refused);
+});
+
 test('rows are read from what each driver answers', () => {
   const rows = [{ id: 1 }];
   expect(rowsOf(rows)).toBe(rows);
@@ -56,8 +67,15 @@ test.each([
   ['the app, five letters that begin with E', 'EDENY', {}, 'EDENY'],
   ['a socket', 'EPIPE', { errno: -32, syscall: 'write' }, undefined],
   ['a socket without a number', 'EBADF', { syscall: 'read' }, undefined],
-  ['a connection of Prisma', 'P1017', {}, undefined],
-  ['a raw query of Prisma', 'P2010', { meta: { code: '40001', message: 'could not serialize' } }, '40001'],
+  ['the app, as one of Prisma has it', 'P2001', {}, 'P2001'],
+  ['a connection of Prisma', 'P1017', { clientVersion: '6.0.0' }, undefined],
+  ['a raw query of Prisma', 'P2010', { clientVersion: '6.0.0', meta: { code: '40001' } }, '40001'],
+  [
+    "a raw query of Prisma over a driver's adapter",
+    'P2010',
+    { clientVersion: '7.0.0', meta: { driverAdapterError: { cause: { originalCode: '23505' } } } },
+    '23505',
+  ],
 ])('an error of %s with the code %s and %o has the SQLSTATE %s', (_, code, beside, sqlState) => {
   expect(sqlStateOf(Object.assign(new Error('write failed'), { code, ...beside }))).toBe(sqlState);
 });

@@ -141,21 +141,28 @@ interface DriverError extends Error {
   readonly code?: unknown;
   readonly errno?: unknown;
   readonly syscall?: unknown;
-  readonly meta?: { readonly code?: unknown };
   readonly where?: string;
+  /** Of Prisma alone, which has a `code` of its own. */
+  readonly clientVersion?: unknown;
+  readonly meta?: {
+    readonly code?: unknown;
+    readonly driverAdapterError?: { readonly cause?: { readonly originalCode?: unknown } };
+  };
 }
 
-/** P1 and P2 are Prisma's own. */
-const SQLSTATE = /^(?!P[12])[0-9A-Z]{5}$/;
+const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (const at of causesOf(error)) {
-    const { code, errno, syscall, meta } = at as DriverError;
+    const { code, errno, syscall, clientVersion, meta } = at as DriverError;
     // An error of the system, whose code is a name such as EPIPE.
     if (typeof errno === 'number' || syscall) continue;
     // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`.
-    for (const value of [code, errno, meta?.code]) {
+    const values = clientVersion
+      ? [meta?.code, meta?.driverAdapterError?.cause?.originalCode]
+      : [code, errno];
+    for (const value of values) {
       if (typeof value === 'string' && SQLSTATE.test(value)) return value;
     }
   }
@@ -177,8 +184,9 @@ function missingMigration(
   if (!lacksColumn && sqlState !== UNDEFINED_TABLE) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   const ofDriver: DriverError | undefined = causesOf(error).at(-1);
-  // What a trigger's function lacks is the app's: the library has no functions.
-  if (/\bfunction\b/.test(ofDriver?.where ?? '')) return undefined;
+  // What a trigger's function lacks is the app's: the library has no functions. Some servers say it in another
+  // language, but Citus, which says where as well, names none.
+  if (/\bfunction\b|PL\//.test(ofDriver?.where ?? '')) return undefined;
   const message = ofDriver?.message ?? '';
   const named = parts.find((part) =>
     Object.values(part?.tables ?? {}).some((table) =>
