@@ -70,12 +70,7 @@ test.each([
   ['the app, as one of Prisma has it', 'P2001', {}, 'P2001'],
   ['a connection of Prisma', 'P1017', { clientVersion: '6.0.0' }, undefined],
   ['a raw query of Prisma', 'P2010', { clientVersion: '6.0.0', meta: { code: '40001' } }, '40001'],
-  [
-    "a raw query of Prisma over a driver's adapter",
-    'P2010',
-    { clientVersion: '7.0.0', meta: { driverAdapterError: { cause: { originalCode: '23505' } } } },
-    '23505',
-  ],
+  ["a raw query of Prisma over a driver's adapter", 'P2010', { clientVersion: '7.0.0', meta: {} }, 'P2010'],
 ])('an error of %s with the code %s and %o has the SQLSTATE %s', (_, code, beside, sqlState) => {
   expect(sqlStateOf(Object.assign(new Error('write failed'), { code, ...beside }))).toBe(sqlState);
 });

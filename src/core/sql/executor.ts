@@ -142,12 +142,9 @@ interface DriverError extends Error {
   readonly errno?: unknown;
   readonly syscall?: unknown;
   readonly where?: string;
-  /** Of Prisma alone, which has a `code` of its own. */
+  /** Of Prisma alone, whose `code` is one of its own. */
   readonly clientVersion?: unknown;
-  readonly meta?: {
-    readonly code?: unknown;
-    readonly driverAdapterError?: { readonly cause?: { readonly originalCode?: unknown } };
-  };
+  readonly meta?: { readonly code?: unknown };
 }
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
@@ -156,13 +153,10 @@ const SQLSTATE = /^[0-9A-Z]{5}$/;
 export function sqlStateOf(error: unknown): string | undefined {
   for (const at of causesOf(error)) {
     const { code, errno, syscall, clientVersion, meta } = at as DriverError;
-    // An error of the system, whose code is a name such as EPIPE.
-    if (typeof errno === 'number' || syscall) continue;
-    // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`.
-    const values = clientVersion
-      ? [meta?.code, meta?.driverAdapterError?.cause?.originalCode]
-      : [code, errno];
-    for (const value of values) {
+    // An error of the system, whose code is a name such as EPIPE. P1… are Prisma's for lost connections.
+    if (typeof errno === 'number' || syscall || (clientVersion && /^P1/.test(`${code}`))) continue;
+    // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`, though not with each engine.
+    for (const value of [meta?.code, code, errno]) {
       if (typeof value === 'string' && SQLSTATE.test(value)) return value;
     }
   }
@@ -184,9 +178,9 @@ function missingMigration(
   if (!lacksColumn && sqlState !== UNDEFINED_TABLE) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   const ofDriver: DriverError | undefined = causesOf(error).at(-1);
-  // What a trigger's function lacks is the app's: the library has no functions. Some servers say it in another
-  // language, but Citus, which says where as well, names none.
-  if (/\bfunction\b|PL\//.test(ofDriver?.where ?? '')) return undefined;
+  // What a trigger's function lacks is the app's: the library has no functions. Some servers say so in
+  // another language. Citus, which says where as well, names none.
+  if (/PL\/|function /.test(ofDriver?.where ?? '')) return undefined;
   const message = ofDriver?.message ?? '';
   const named = parts.find((part) =>
     Object.values(part?.tables ?? {}).some((table) =>

@@ -54,14 +54,14 @@ export async function schedulesPage(visit: Visit, schedules: Schedules) {
           </table>
         )}
         <footer class="pages">
-          {number === 1 ? null : <a href={visit.links.to('/schedules')}>First page</a>}
-          {nextCursor === undefined || number === MAX_PAGE ? null : (
+          {number > 1 && <a href={visit.links.to('/schedules')}>First page</a>}
+          {nextCursor !== undefined && number < MAX_PAGE && (
             <a rel="next" href={visit.links.to('/schedules', { page: String(number + 1) })}>
               More
             </a>
           )}
         </footer>
-        {seen.length === 0 ? null : <Zone />}
+        {seen.length > 0 && <Zone />}
       </section>
     </Page>
   );
