@@ -125,6 +125,11 @@ describe.each([10, JOBS])('with the statistics of a few rows, the jobs of %i gro
         const claim = groupClaimOf(worker, { limit: JOBS, limits });
         await expectNoLoops(claimGroupedJobsQuery(groupedTables(serial), claim));
       });
+
+      test.each(['k', 'another'])('are sought: %s', async (kind) => {
+        const claim = groupClaimOf(worker, { limits, kinds: [kind], seeks: true });
+        await expectNoLoops(claimGroupedJobsQuery(groupedTables(serial), claim));
+      });
     });
 
     describe('noted', () => {

@@ -10,6 +10,7 @@ import { payloadBytes } from './payload-bytes.ts';
 import { planAnew } from './plan-anew.ts';
 import { isNotAmong, servedKindOf } from './served-kind.ts';
 import { isOf, type TableSize, tableSize } from './table-size.ts';
+import { throughIndex } from './through-index.ts';
 import { timestampText } from './timestamp-text.ts';
 
 /** A claim stops at the job that takes it above this: 500 payloads of a megabyte would exhaust memory. */
@@ -192,7 +193,7 @@ function inBands(
         as band(priority int2, floor timestamptz${split ? sql`, ceiling timestamptz` : sql``})
       cross join lateral (
         select ${columns} from ${queueJobs} as j
-        where j.queue = ${place('queue')} and j.priority = band.priority and j.group_key is null
+        where j.queue = ${place('queue')} and j.priority = band.priority and ${throughIndex(sql`j.group_key is null`)}
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()${
             split
               ? sql`

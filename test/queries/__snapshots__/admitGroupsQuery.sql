@@ -35,17 +35,17 @@
       select k.* from known as k where (
           exists (
             select from (
-              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $10 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $10 and j.group_key = k.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 100
             ) as h
             where h.due
           ) or (
             (select count(*) from (
-              select from "queue_jobs" as j where j.queue = $11 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select from "queue_jobs" as j where j.queue = $11 and j.group_key = k.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 100
             ) as h) >= 100
             and exists (
               select from generate_series(0, 9) as band(priority) cross join lateral (
                 select from "queue_jobs" as j
-                where j.queue = $12 and j.group_key = k.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                where j.queue = $12 and j.group_key = k.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
                 order by j.run_at, j.id limit 1
               ) as j
             )

@@ -4,7 +4,7 @@
         cross join lateral (
           select j.* from (
             select j.* from "queue_jobs" as j
-            where j.queue = b.queue and j.priority = b.priority and j.group_key is null and j.run_at <= statement_timestamp()
+            where j.queue = b.queue and j.priority = b.priority and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1))) and j.run_at <= statement_timestamp()
               and j.run_at >= (to_timestamp($2::text::float8)
                 + $3::text::float8 * interval '1 microsecond') and (j.run_at, j.id) > ((to_timestamp($4::text::float8)
                 + $5::text::float8 * interval '1 microsecond'), $6::int8)
@@ -49,7 +49,7 @@
         cross join lateral (
           select j.* from (
             select j.* from "queue_jobs" as j
-            where j.queue = b.queue and j.priority = b.priority and j.group_key is null and j.run_at <= statement_timestamp()
+            where j.queue = b.queue and j.priority = b.priority and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1))) and j.run_at <= statement_timestamp()
               and j.run_at >= (to_timestamp($23::text::float8)
                 + $24::text::float8 * interval '1 microsecond') and (j.run_at, j.id) > ((to_timestamp($25::text::float8)
                 + $26::text::float8 * interval '1 microsecond'), $27::int8)

@@ -22,17 +22,17 @@
       select k.*, k.at is null or (
           exists (
             select from (
-              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $5 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $5 and j.group_key = k.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 100
             ) as h
             where h.due
           ) or (
             (select count(*) from (
-              select from "queue_jobs" as j where j.queue = $6 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select from "queue_jobs" as j where j.queue = $6 and j.group_key = k.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 100
             ) as h) >= 100
             and exists (
               select from generate_series(0, 9) as band(priority) cross join lateral (
                 select from "queue_jobs" as j
-                where j.queue = $7 and j.group_key = k.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                where j.queue = $7 and j.group_key = k.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
                 order by j.run_at, j.id limit 1
               ) as j
             )
@@ -143,30 +143,30 @@
           select f.* from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+              where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($36::text::jsonb))) is true
+              where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($36::text::jsonb))) is true
               order by j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 16
             ) as j
             where (
               select count(*) >= greatest(c.room, 0) + c.held + 100 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($37::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+              where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($39::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $40 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
+              where j.queue = $40 and j.group_key = c.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit greatest(c.room, 0) + c.held + 100 + 100
             ) as h where h.due)
             limit greatest(c.room, 0) + c.held + 100) as k
           cross join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $41 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($42::text::jsonb))) is true
+          where j.ctid = k.at and j.id = k.id and j.queue = $41 and j.group_key = c.group_key and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($42::text::jsonb))) is true
             and j.worker_id is distinct from $43::int8
             and (j.id in (select unnest($44::text::int8[]))) is not true
           for no key update skip locked) as f
@@ -205,7 +205,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $46 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $46 and j.group_key = c.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -214,11 +214,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $47 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $47 and j.group_key = c.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $48 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $48 and j.group_key = c.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j

@@ -3,7 +3,7 @@
       as band(priority int2, floor timestamptz, ceiling timestamptz)
     cross join lateral (
       select j.id from "queue_jobs" as j
-      where j.queue = $5 and j.priority = band.priority and j.group_key is null
+      where j.queue = $5 and j.priority = band.priority and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
         and j.run_at >= band.floor and j.run_at <= statement_timestamp() and j.run_at < band.ceiling
         and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($6::text::jsonb))) is true
         and (j.id in (select unnest($7::text::int8[]))) is not true

@@ -10,23 +10,23 @@
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $3 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $3 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $4 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $4 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $5 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $5 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $6 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $6 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
               join "queue_jobs" as j on j.ctid = k.at and j.queue = $7 and j.id = k.id
@@ -44,23 +44,23 @@
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $13 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $13 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $14 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $14 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $15 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $15 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $16 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $16 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
               join "queue_jobs" as j on j.ctid = k.at and j.queue = $17 and j.id = k.id
@@ -82,23 +82,23 @@
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $23 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $23 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $24 and j.group_key = l.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $24 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $25 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $25 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $26 and j.group_key = l.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $26 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
               join "queue_jobs" as j on j.ctid = k.at and j.queue = $27 and j.id = k.id
@@ -113,7 +113,7 @@
     ) as g
     cross join lateral (
       select j.id, row_number() over (order by j.priority, j.run_at, j.id) as n from "queue_jobs" as j
-      where j.queue = $32 and j.group_key = g.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true and (j.id in (select unnest($34::text::int8[]))) is not true
+      where j.queue = $32 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true and (j.id in (select unnest($34::text::int8[]))) is not true
       order by j.priority, j.run_at, j.id limit g.most
     ) as j
     order by (j.n - 1) / 4, g.place, j.n limit $35::int8 * 4

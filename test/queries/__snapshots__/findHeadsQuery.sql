@@ -40,7 +40,8 @@
       from (select * from band limit $1) as b
       left join lateral (
         select j.kind, j.run_at from "queue_jobs" as j
-        where j.priority = b.priority and j.queue = b.queue and j.group_key is null
+        where j.priority = b.priority and j.queue = b.queue
+          and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
           and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
       ) as h on true
@@ -53,6 +54,7 @@
       left join lateral (
         select j.kind, j.run_at from "queue_jobs" as j
         where j.queue = p.queue and j.group_key = p.group_key and j.priority = p.priority
+          and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1)))
           and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
       ) as h on true

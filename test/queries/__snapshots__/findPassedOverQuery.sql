@@ -28,7 +28,7 @@
       cross join lateral (
         select count(*)::float8 as parked, min(j.id) as parked_id from (
           select j.id, (j.run_at = 'infinity' and j.errors -> -1 ->> 'name' = 'ClaimRefusedError') as refused from "queue_jobs" as j
-          where j.priority = b.priority and j.queue = b.queue and j.group_key is null and j.run_at = 'infinity'
+          where j.priority = b.priority and j.queue = b.queue and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1))) and j.run_at = 'infinity'
           order by j.run_at, j.id limit 1000
         ) as j where j.refused
       ) as p
@@ -36,7 +36,7 @@
         select j.id, j.kind, j.run_at,
           (date_part('epoch', statement_timestamp()) - date_part('epoch', j.run_at)) * 1000 as due_ms
         from "queue_jobs" as j
-        where j.priority = b.priority and j.queue = b.queue and j.group_key is null and j.run_at <= statement_timestamp() and j.worker_id is null
+        where j.priority = b.priority and j.queue = b.queue and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1))) and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
       ) as h on true
       cross join lateral (
@@ -44,7 +44,7 @@
           bool_or(j.worker_id is not null) as served
         from (
           select j.run_at, j.worker_id from "queue_jobs" as j
-          where j.priority = b.priority and j.queue = b.queue and j.group_key is null and j.run_at <= statement_timestamp()
+          where j.priority = b.priority and j.queue = b.queue and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1))) and j.run_at <= statement_timestamp()
           order by j.run_at, j.id limit 1000
         ) as j
       ) as n

@@ -1,5 +1,6 @@
     with waiting as materialized (
-      select j.id, j.fence from "queue_jobs" as j where j.queue = $1 and j.kind = $2 and j.unique_key = $3 and j.worker_id is null and j.blockers is not null and (
+      select j.id, j.fence from "queue_jobs" as j where j.queue = $1 and j.kind = $2 and j.unique_key = $3
+    and j.unique_key is not null and (j.unique_key is not null or j.id in (select generate_series(-10000, -1))) and j.worker_id is null and j.blockers is not null and (
         j.run_at > statement_timestamp() or exists (
           select from "queue_steps" as s
           where s.job_id = j.id and s.queue = j.queue and s.ended_at is null and s.error is null

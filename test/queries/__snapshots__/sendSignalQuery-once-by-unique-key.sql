@@ -2,6 +2,7 @@
     select j.id, j.queue, $1, $2::text::jsonb, statement_timestamp()
     from "queue_jobs" as j
     where j.queue = $3 and j.kind = $4 and j.unique_key = $5
+    and j.unique_key is not null and (j.unique_key is not null or j.id in (select generate_series(-10000, -1)))
     on conflict (job_id, queue, name) do update
     set sent = case
         when m.sent @> $6::text::jsonb or jsonb_array_length(m.sent) - m.received >= $7::int4

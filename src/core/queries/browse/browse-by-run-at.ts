@@ -5,6 +5,7 @@ import { type Executor, queryRows } from '../../sql/executor.ts';
 import { type JobLine, lineColumns, toJobLine } from '../../sql/job-line.ts';
 import { isBehind, isUpTo, type JobPlace, runUs, runUsOf } from '../../sql/job-place.ts';
 import type { LiveState } from '../../sql/job-record.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 import { type JobsToBrowse, jobFits } from './browse-jobs.ts';
 import type { Band } from './find-bands.ts';
 
@@ -163,7 +164,7 @@ function ofBands(
             order by j.run_at, j.id limit ${bound}`;
   return sql`
         (select ${answer} from ${plain}
-        cross join lateral (${read(rows(sql.raw('j.group_key is null')))}
+        cross join lateral (${read(rows(throughIndex(sql.raw('j.group_key is null'))))}
         ) as j)
         union all
         (select ${answer} from ${grouped}

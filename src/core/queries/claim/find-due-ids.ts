@@ -6,6 +6,7 @@ import { arrayText } from '../../sql/fence.ts';
 import { isFree } from '../../sql/is-free.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { isNotAmong, servedKind } from '../../sql/served-kind.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** Which due jobs a claim that was refused may have met. */
@@ -48,7 +49,7 @@ export function findDueIdsQuery(
       as band(priority int2, floor timestamptz, ceiling timestamptz)
     cross join lateral (
       select j.id from ${tables.queueJobs} as j
-      where j.queue = ${queue} and j.priority = band.priority and j.group_key is null
+      where j.queue = ${queue} and j.priority = band.priority and ${throughIndex(sql`j.group_key is null`)}
         and j.run_at >= band.floor and j.run_at <= statement_timestamp() and j.run_at < band.ceiling
         and ${isFree(tables)} and ${servedKind(kinds)}
         and ${isNotAmong(arrayText(without))}

@@ -7,6 +7,7 @@ import { perStatement, queueOf } from '../../sql/one-queue.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { servedKind } from '../../sql/served-kind.ts';
 import { isOf, type TableSize, tableSize } from '../../sql/table-size.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** Where to look in one queue. */
@@ -122,7 +123,7 @@ export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion):
     left join lateral (
       select j.run_at from ${queueJobs} as j
       where j.queue = ${queueOf(question.looks, 'i.queue')}
-        and j.priority = band.priority::int2 and j.group_key is null and j.run_at >= i.floor
+        and j.priority = band.priority::int2 and ${throughIndex(sql`j.group_key is null`)} and j.run_at >= i.floor
         and j.run_at <= statement_timestamp() + ${question.horizonMs}::float8 * interval '1 millisecond'
         and j.worker_id is null and ${servedKind(question.kinds)}${
           ifTableIs

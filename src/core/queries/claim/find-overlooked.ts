@@ -7,6 +7,7 @@ import { perStatement, queueOf } from '../../sql/one-queue.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { servedKind } from '../../sql/served-kind.ts';
 import { isOf, type TableSize, tableSize } from '../../sql/table-size.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 import { timestampText } from '../../sql/timestamp-text.ts';
 
 /** A job's place in the order of claims. `runAtMs` has the microseconds as a fraction. */
@@ -164,7 +165,7 @@ export function findOverlookedQuery(
               and (j.worker_id in (select w.id from ${queueWorkers} as w)) is false
             end as overlooked
         from ${queueJobs} as j
-        where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority and j.group_key is null
+        where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority and ${throughIndex(sql`j.group_key is null`)}
           and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end"
           and j.run_at <= statement_timestamp()${ofSize}
         order by j.run_at, j.id limit (select ${slice}::int8)

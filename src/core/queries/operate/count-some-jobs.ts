@@ -3,6 +3,7 @@ import { MAX_PRIORITY } from '../../job/limits.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { liveCounts, toLiveCount } from '../../sql/live-counts.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 import type { CountedKind } from './count-jobs.ts';
 
 /** So many jobs of a queue are read, and as many that are in groups. */
@@ -44,7 +45,7 @@ export function countSomeJobsQuery({ queueJobs }: QueueTables, queues: readonly 
           from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)
           cross join lateral (
             select ${columns} from ${queueJobs} as j
-            where j.queue = i.queue and j.priority = p.priority::int2 and j.group_key is null
+            where j.queue = i.queue and j.priority = p.priority::int2 and ${throughIndex(sql`j.group_key is null`)}
             order by j.run_at, j.id limit ${limit}
           ) as j
           limit ${limit}

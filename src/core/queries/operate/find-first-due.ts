@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 
 /** A job that has been due for long. */
 export interface FirstDue {
@@ -32,7 +33,7 @@ export function findFirstDueQuery(
   return sql`
     select j.id, j.kind, ${msBetween('j.run_at', 'statement_timestamp()')} as due_ms
     from ${queueJobs} as j
-    where j.queue = ${queue} and j.priority = ${priority}::int2 and j.group_key is null
+    where j.queue = ${queue} and j.priority = ${priority}::int2 and ${throughIndex(sql`j.group_key is null`)}
       and j.run_at <= statement_timestamp() and j.worker_id is null
     order by j.run_at, j.id limit 1`;
 }

@@ -3,6 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { allBands, areWhole } from '../../sql/all-bands.ts';
 import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 import { walkIndex } from '../../sql/walk-index.ts';
 
 /** The job at the head of one priority of one queue, or of one group in it. */
@@ -56,7 +57,8 @@ export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
       from (select * from band limit ${limit}) as b
       left join lateral (
         select j.kind, j.run_at from ${queueJobs} as j
-        where j.priority = b.priority and j.queue = b.queue and j.group_key is null
+        where j.priority = b.priority and j.queue = b.queue
+          and ${throughIndex(sql`j.group_key is null`)}
           and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
       ) as h on true
@@ -69,6 +71,7 @@ export function findHeadsQuery(tables: QueueTables, limit: number): SQL {
       left join lateral (
         select j.kind, j.run_at from ${queueJobs} as j
         where j.queue = p.queue and j.group_key = p.group_key and j.priority = p.priority
+          and ${throughIndex(sql`j.group_key is not null`)}
           and j.run_at <= statement_timestamp() and j.worker_id is null
         order by j.run_at, j.id limit 1
       ) as h on true

@@ -4,6 +4,7 @@ import { allBands, areWhole } from '../../sql/all-bands.ts';
 import { msBetween, msOf } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
+import { throughIndex } from '../../sql/through-index.ts';
 
 /** Jobs of one priority of one queue that workers leave out, or may leave out. */
 export interface PassedOver {
@@ -61,7 +62,8 @@ export async function findPassedOver(
  */
 export function findPassedOverQuery(tables: QueueTables, limit: number): SQL {
   const { queueJobs } = tables;
-  const inBand = sql.raw('j.priority = b.priority and j.queue = b.queue and j.group_key is null');
+  const plain = throughIndex(sql.raw('j.group_key is null'));
+  const inBand = sql`j.priority = b.priority and j.queue = b.queue and ${plain}`;
   return sql`
     ${allBands(tables)}
     (

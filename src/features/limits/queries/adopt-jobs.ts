@@ -3,6 +3,7 @@ import { NO_GROUP } from '../../../core/job/group.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
+import { throughIndex } from '../../../core/sql/through-index.ts';
 import { BANDS } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
@@ -76,7 +77,7 @@ function plainJobs(tables: GroupTables, queue: string, lock: SQL): SQL {
       select j.id from ${BANDS}
       cross join lateral (
         select j.id from ${tables.queueJobs} as j
-        where j.queue = ${queue} and j.priority = band.priority::int2 and j.group_key is null
+        where j.queue = ${queue} and j.priority = band.priority::int2 and ${throughIndex(sql`j.group_key is null`)}
           and ${isFree(tables)}
         order by j.run_at, j.id limit (select ${MAX_ADOPTED}::int8)${lock}
       ) as j

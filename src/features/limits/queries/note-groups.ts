@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
+import { throughIndex } from '../../../core/sql/through-index.ts';
 import { isDueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
@@ -97,7 +98,7 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
   const { queueJobs, queueGroups } = tables;
   const next = (group: SQL) => sql`
         select j.group_key from ${queueJobs} as j
-        where j.queue = ${queue} and j.group_key > ${group} and j.group_key is not null
+        where j.queue = ${queue} and j.group_key > ${group} and ${throughIndex(sql`j.group_key is not null`)}
         order by j.group_key limit 1`;
   return sql`
     with recursive looked as (

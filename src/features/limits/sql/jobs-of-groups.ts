@@ -4,7 +4,6 @@ import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
 import { isNotAmong, servedKindOf } from '../../../core/sql/served-kind.ts';
 import { dueInGroup, isDue, nextInGroup } from './due-in-group.ts';
 import type { GroupClaimPlace, GroupClaimShape } from './group-claim.ts';
-import { isOfGroup } from './group-rows.ts';
 import type { GroupTables } from './limit-tables.ts';
 import { rateFreeAt, rateWith } from './rate-used.ts';
 
@@ -39,7 +38,7 @@ export function jobsOfGroups(
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
           from ${queueJobs} as j
-          where j.ctid = k.at and j.id = k.id and ${isOfGroup(queue, group)} and ${isDue(tables, isServed)}
+          where j.ctid = k.at and j.id = k.id and j.queue = ${queue} and j.group_key = ${group} and ${isDue(tables, isServed)}
             and j.worker_id is distinct from ${place('workerId')}::int8${notLeftOut}
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.

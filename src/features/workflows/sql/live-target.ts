@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { throughIndex } from '../../../core/sql/through-index.ts';
 
 /** The live job that someone outside of it addresses. */
 export type LiveTarget =
@@ -11,5 +12,6 @@ export function isTarget(to: LiveTarget): SQL {
     const ofKind = to.kind === undefined ? sql`` : sql` and j.kind = ${to.kind}`;
     return sql`j.queue = ${to.queue} and j.id = ${to.id}::int8${ofKind}`;
   }
-  return sql`j.queue = ${to.queue} and j.kind = ${to.kind} and j.unique_key = ${to.uniqueKey}`;
+  return sql`j.queue = ${to.queue} and j.kind = ${to.kind} and j.unique_key = ${to.uniqueKey}
+    and ${throughIndex(sql`j.unique_key is not null`)}`;
 }
