@@ -252,7 +252,7 @@ describe('by a filter', () => {
       expect(await run('run-now', ...which, '--yes')).toEqual({
         code: 1,
         stdout: '9 due, 1 left\n',
-        stderr: `Job ${ids[2]} was left: not this one\n`,
+        stderr: `Job ${ids[2]} was not changed: not this one\n`,
       });
       expect((await states()).filter((state) => state === 'scheduled')).toHaveLength(1);
     },
@@ -278,7 +278,7 @@ describe('by a filter', () => {
       expect(await run('run-now', ...which, '--yes')).toEqual({
         code: 1,
         stdout: '4 due, 1 left\n',
-        stderr: `Job ${refused} was left: not this one\n`,
+        stderr: `Job ${refused} was not changed: not this one\n`,
       });
     },
   );
@@ -501,7 +501,7 @@ describe('by the words of the dashboard', () => {
     expect(await run(name, '-f', 'kind:greet', '--yes')).toEqual({
       code: 1,
       stdout: said,
-      stderr: `Job ${ids[2]} was left: not this one\n`,
+      stderr: `Job ${ids[2]} was not changed: not this one\n`,
     });
   });
 
@@ -516,7 +516,7 @@ describe('by the words of the dashboard', () => {
       await client.unsafe('drop function refuse cascade');
     });
     const running = startCli(cli.bin, ['cancel', '-f', 'kind:greet', '--yes'], { cwd, env: env() });
-    await until(() => running.stderr().includes('was left'));
+    await until(() => running.stderr().includes('was not changed'));
     running.child.kill('SIGINT');
     const { code, stderr } = await running.end();
     expect(code).toBe(130);

@@ -85,7 +85,7 @@ async function go<TSums extends Readonly<Record<string, number>>>(
       },
       refused: (id, error) => {
         progress.end();
-        complain(`Job ${id} was left: ${sentenceOf(error)}`);
+        complain(`Job ${id} was not changed: ${sentenceOf(error)}`);
         code = 1;
       },
     });

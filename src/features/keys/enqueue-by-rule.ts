@@ -174,7 +174,7 @@ async function send(
   try {
     if (rule.type === 'throttle' && rule.trailing) {
       // The job that one is to become may be claimed in between.
-      return await untilAnswered('A throttled job came and went', jobs, async (jobs) => {
+      return await untilAnswered('enqueue: the throttled job ended and was replaced', jobs, async (jobs) => {
         const put = await notifying(jobs, (wakeUp) =>
           insertTrailingJobs(db, known, rule.perMs, jobs, wakeUp),
         );

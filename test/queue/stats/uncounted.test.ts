@@ -30,7 +30,7 @@ function cancelling(texts: readonly string[]): typeof database.db {
 }
 
 const COUNTS = ['group by j.queue, j.kind', 'group by j.kind'];
-const TOO_MANY = expect.stringMatching(/^There are too many/);
+const TOO_MANY = expect.stringMatching(/^Too many/);
 const HEADS = 'with recursive band';
 
 /** What the tile of due jobs says. */

@@ -23,7 +23,7 @@ export async function refusedClaims(
     findings.push({
       code: 'queues-unchecked',
       severity: 'hint',
-      message: 'There are too many queues to look in all of them for jobs whose claims the database refuses',
+      message: 'Too many queues to check all of them for jobs whose claims the database refuses',
       fix: "Look for such jobs in the workers' error events",
     });
   }

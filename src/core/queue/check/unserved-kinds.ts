@@ -58,7 +58,7 @@ export async function unservedKinds(
     {
       code: 'queues-unchecked',
       severity: 'hint',
-      message: 'There are too many queues or groups to look in all of them for kinds that no worker serves',
+      message: 'Too many queues or groups to check all of them for kinds that no worker serves',
       fix: 'Look at queue.vitals: it counts the jobs of all queues, unless that takes more than 2 seconds',
     },
   ];

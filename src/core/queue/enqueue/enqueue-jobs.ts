@@ -68,7 +68,8 @@ export async function insertOrFind(
   jobs: readonly NewJob[],
   { insert, find }: InsertAndFind,
 ): Promise<EnqueueResult[]> {
-  return await untilAnswered('A live job with the same unique key came and went', jobs, async (open) => {
+  const what = 'enqueue: the job with the same unique key ended and was replaced';
+  return await untilAnswered(what, jobs, async (open) => {
     const inserted = await insert(open);
     const refused = open.filter((_, at) => inserted[at] === undefined);
     if (refused.length === 0) return inserted.map((id) => answer(id, 'enqueued'));
@@ -100,7 +101,7 @@ export async function untilAnswered(
   for (let tries = 0; open.length > 0; tries++) {
     if (tries === MAX_TRIES) {
       throw new QueueError(
-        `${what} ${MAX_TRIES} times during an enqueue, ` +
+        `${what} ${MAX_TRIES} times, ` +
           'or it is hidden from this role by row-level security (then make the tenant a part of the key)',
       );
     }

@@ -27,7 +27,7 @@ export function judgeClaims(
   );
   if (!isWell(judged)) return judged;
   if (!passedOver.areAll) {
-    const message = 'There are too many queues to look at all for jobs whose claims the database refuses';
+    const message = 'Too many queues to check all of them for jobs whose claims the database refuses';
     const fix = "Look for such jobs in the workers' error events.";
     return [unknown('claims-refused', 'count', message, fix)];
   }

@@ -37,7 +37,7 @@ export function judgeKinds(live: LiveFigures): Vital[] {
   const unseen = [...queues.values()].some(({ precision }) => precision !== 'exact');
   if ((!unseen && hasAllQueues) || !isWell(found)) return found;
   if (!live.timedOut) {
-    const message = 'There are too many live jobs to check which kinds have due jobs';
+    const message = 'Too many live jobs to check which kinds have due jobs';
     const fix = 'Compare the kinds that you enqueue with the handlers of your workers.';
     return [unknown('kind-unserved', 'ms', message, fix)];
   }

@@ -39,7 +39,7 @@ function judgeLate({ queues, crews, pauses, hasAllQueues, timedOut }: LiveFigure
   // What is not known of one queue says nothing against what is known of another.
   const known = oldest.filter(({ severity }) => severity !== 'ok');
   if (!timedOut) {
-    const message = 'There are too many queues or groups to check how long jobs of each have been due';
+    const message = 'Too many queues or groups to check how long jobs of each have been due';
     const fix = "Look at single queues: queue.list(db, { queue, state: 'due' }).";
     return [...known, unknown('oldest-due', 'ms', message, fix)];
   }
@@ -57,7 +57,7 @@ function judgeLate({ queues, crews, pauses, hasAllQueues, timedOut }: LiveFigure
 /** What to do about a queue that is late. */
 function fixOf(queue: string, { running, precision }: LiveCounts, crews: LiveFigures['crews']): string {
   if (crews === undefined) {
-    return `Look whether a worker serves '${queue}': the workers could not be read in time.`;
+    return `Check whether a worker serves '${queue}': the workers could not be read in time.`;
   }
   if (workersOf(crews, queue) === 0) return `No worker serves '${queue}': start one.`;
   // More concurrency does not help where slots are free.

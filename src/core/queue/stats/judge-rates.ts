@@ -9,7 +9,9 @@ const LEAST = 10;
 export function judgeRates(rates: QueueRates | undefined, hasMetrics: boolean): Vital[] {
   if (rates === undefined) {
     const message = (what: string) =>
-      hasMetrics ? 'The metrics of the workers could not be read' : `Only metrics tell how many ${what}`;
+      hasMetrics
+        ? 'The metrics of the workers could not be read'
+        : `How many ${what} is known only with metrics`;
     const fix = hasMetrics
       ? 'queue.check says whether their table is missing; if not, look for locks on it in pg_locks.'
       : "Write createQueue({ metrics: queueMetrics }), with the table of 'drizzle-queue/schema/metrics'.";

@@ -46,7 +46,7 @@ function judgeKilled({ queues, kinds, results, hasAllQueues, timedOut }: LiveFig
     [...queues.values()].every(({ precision }) => precision === 'exact');
   if (!isWell(found) || (results !== undefined && isCounted)) return found;
   if (results !== undefined && !timedOut) {
-    const message = 'There are too many live jobs to look at all for those that have killed workers';
+    const message = 'Too many live jobs to check which ones have killed workers';
     const fix = 'Look for WorkerLostError among the discarded jobs.';
     return [unknown('workers-killed', 'count', message, fix)];
   }
