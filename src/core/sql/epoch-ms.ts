@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 
-/** Thirty thousand years: a time that is so long ago is one of JavaScript's. */
+/** Thirty thousand years: a Date can still hold a time that is this long ago. */
 export const LONGEST_MS = 1e15;
 
 /**

@@ -13,7 +13,7 @@ export interface Runner {
 /**
  * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.x and 1.0. Structural,
  * because the two majors name their classes differently; only Postgres databases have `selectDistinctOn`. It
- * executes SQL of whichever copy of Drizzle: two copies have two classes `SQL`, which TypeScript tells apart
+ * executes SQL from either copy of Drizzle: two copies have two classes `SQL`, which TypeScript tells apart
  * by private properties, and package managers install two as soon as their peers differ.
  */
 export interface Executor {
@@ -68,7 +68,7 @@ export function checkTransaction(caller: string, db: object): void {
 }
 
 /**
- * Refuses a transaction of which the driver knows that it has ended: what it sends now commits by itself, or
+ * Refuses a transaction that has ended, where the driver knows it: what it sends now commits by itself, or
  * with whatever its connection is used for next. node-postgres knows what the server said last; postgres.js
  * cannot tell, and PGlite refuses by itself.
  *

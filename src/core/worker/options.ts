@@ -31,7 +31,7 @@ export interface PlainWorkerOptions<
   TKind extends string = string,
 > extends RunOptions<TDb, TOwn, THandled> {
   /**
-   * Kinds of which none may be forgotten: one without a handler does not compile, and is a TypeError.
+   * Kinds that must have a handler: one without does not compile, and is a TypeError.
    * @default none
    */
   jobs?: readonly JobDefinition<TKind>[] | undefined;

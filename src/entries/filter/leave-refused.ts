@@ -1,6 +1,6 @@
 import { halves, isAboutAccess, isAboutLocks, isAboutTheServer, isCancelled } from '../../internal.ts';
 
-/** Who is told what becomes of many jobs, as it goes. */
+/** Hears of the progress of a change of many jobs. */
 export interface Telling<T> {
   /** What a statement came to, once it was done. */
   note(done: T): void;

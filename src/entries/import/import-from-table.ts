@@ -7,7 +7,7 @@ import type { ImportRule } from './mapping.ts';
 import { type ImportedJob, newImportedJob } from './new-imported-job.ts';
 import type { Place, TableSource } from './source.ts';
 
-/** What an import goes by. */
+/** What an import is given. */
 export interface ImportCall {
   readonly rules: ReadonlyMap<string, ImportRule>;
   readonly settings: EnqueueSettings;

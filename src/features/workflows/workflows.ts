@@ -366,7 +366,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   }
 
   /**
-   * Enqueues jobs of which some begin only once others have ended. All of them exist with the commit of the
+   * Enqueues jobs some of which begin only once others have ended. All of them exist with the commit of the
    * transaction, or none; with a plain `db` it begins one.
    *
    * ```ts
@@ -376,8 +376,8 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
    * });
    * ```
    *
-   * A job of which one before it was discarded or cancelled ends as cancelled, and so do those behind it,
-   * unless `onFailure` is `'run'`. With `step.parents` a handler asks how those before it have ended.
+   * When a job is discarded or cancelled, the jobs that come after it are cancelled, and so are those after
+   * them, unless `onFailure` is `'run'`. With `step.parents` a handler asks how those before it have ended.
    *
    * Under concurrency: workers see nothing of it before the commit. A job begins once, after the last of
    * those before it, whichever processes end them.
@@ -409,7 +409,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
    *
    * Under concurrency: as {@link enqueueFlow}.
    *
-   * @throws InvalidPayloadError | RangeError | TypeError for the job that it has come to; nothing stays then
+   * @throws InvalidPayloadError | RangeError | TypeError for the first job that is refused; none is enqueued then
    */
   async enqueueBatch<TJob extends JobDefinition, TLast extends JobDefinition>(
     db: Database | Executor,
@@ -534,7 +534,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
 
   /**
    * Waits until all jobs of a flow or a batch have ended; returns how. For scripts and tests: it asks every
-   * few milliseconds at first, then twice a second. In an app, let the last job do what is to be done.
+   * few milliseconds at first, then twice a second. In an app, let the last job do what comes next.
    *
    * @throws QueueError when there is no such flow, or the time is over; the flow goes on
    */

@@ -5,9 +5,9 @@ const CALM_MS = 4;
  * commit, so those who notify commit one after the other.
  */
 const BUSY_MS = 50;
-/** Over so long it is learnt how many jobs are enqueued. */
+/** The window in which enqueued jobs are counted. */
 const WINDOW_MS = 100;
-/** What was learnt longer ago says nothing. */
+/** An older rate is not used. */
 const STALE_MS = 1_000;
 
 /**

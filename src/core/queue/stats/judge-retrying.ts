@@ -8,8 +8,8 @@ const LEAST = 10;
 const SHARE = 0.2;
 
 /**
- * Which kinds fail and are retried. Until their attempts are used up nothing of it is discarded, so a kind of
- * which no job succeeds looks well for hours.
+ * Which kinds fail and are retried. Nothing is discarded until the attempts are used up, so without this a
+ * kind that always fails would look healthy for hours.
  */
 export function judgeRetrying({ retrying, results }: LiveFigures): Vital[] {
   if (retrying === undefined) {

@@ -1,4 +1,4 @@
-/** Answers may take one part in so many of the time: a quarter of a percent. */
+/** Answers may take one 400th of the time: a quarter of a percent. */
 const TIMES = 400;
 /**
  * What answers may take at once after a while without requests: the first answers of a process are slower

@@ -96,7 +96,7 @@ function queuesOf(figures: Figures): QueueCounts[] {
   }));
 }
 
-/** How sure it is that a queue has none of the jobs of which none were seen. */
+/** How exact it is that a queue has no jobs, where none were counted. */
 function precisionOfNone({ queues, hasAllQueues }: Figures, queue: string): Precision {
   const isCounted = queues.has(queue) ? queues.get(queue)?.precision === 'exact' : hasAllQueues;
   return isCounted ? 'exact' : 'unknown';

@@ -21,7 +21,7 @@ export interface Gathered {
   readonly gathered: number;
   /** Since when a batch has waited for a slot; `Infinity` if none does. */
   readonly waitsSinceMs: number;
-  /** Those that have no slot yet, of the gatherings of which a batch waits for one since then, or before. */
+  /** Attempts without a slot whose batch has waited for one since then, or longer. */
   late(sinceMs: number): readonly Attempt[];
   /** Those that have a slot and whose beginning is being recorded. */
   readonly beginning: Iterable<Attempt>;

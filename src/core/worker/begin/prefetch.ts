@@ -72,8 +72,8 @@ export class Prefetch {
 
   /**
    * How many jobs of these kinds, which wait in this order, will begin in time by what is known of each kind.
-   * A kind of which no attempt has ended holds up none. The first jobs take the free slots, and so wait for
-   * nothing.
+   * A kind without an ended attempt does not count as slow. The first jobs take the free slots, and so wait
+   * for nothing.
    */
   inTime(kinds: readonly string[], slots: number, free: number): number {
     let leftMs = MAX_WAIT_MS * Math.max(slots, 1);

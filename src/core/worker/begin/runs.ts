@@ -21,13 +21,13 @@ export interface Runs {
   goesOnAfter(conclusion: Conclusion): boolean;
   /** The one behind this first one, which is the first from now on. */
   next(attempt: Attempt): Attempt | undefined;
-  /** Ends the run of this first one; returns those that stood behind it. */
+  /** Ends the run of this first attempt; returns those that waited behind it. */
   end(attempt: Attempt): readonly Attempt[];
-  /** Takes out what stands behind the first one of this one's run, which may be another by now. */
+  /** Removes and returns what waits behind the first attempt of this one's run, which may be another by now. */
   cut(attempt: Attempt): readonly Attempt[];
-  /** Forgets attempts that stand behind another. */
+  /** Forgets attempts that wait behind another. */
   drop(attempts: ReadonlySet<Attempt>): void;
-  /** All that stand behind another; from now on none does. */
+  /** Removes and returns all attempts that wait behind another. */
   takeAll(): readonly Attempt[];
 }
 

@@ -75,7 +75,7 @@ interface Log {
   readonly wanted: (level: LogLevel) => boolean;
 }
 
-/** Of all events of which nothing but `debug` is logged, so that no line is made in vain. */
+/** Events that are logged at `debug` only: their lines are not made while they are not wanted. */
 const QUIET: readonly LoggedEvent[] = ['completed', 'snoozed', 'waiting', 'fired'];
 
 function subscribe(worker: EventSource, { write, wanted }: Log): () => void {

@@ -34,7 +34,7 @@ async function doctor({ project, flags, output }: Context<Flags>): Answer {
   const ok = !has('error') && !(flags.strict === true && has('warning'));
   const shown = <T extends Finding | Vital>(some: readonly T[]) => some.map((one) => values.finding(one));
   if (output.json) await output.document({ ok, findings: shown(findings), vitals: shown(vitals) });
-  // A reader need not be told of one cause twice; a program may look for either code.
+  // A reader sees one cause once; JSON keeps both codes for programs.
   else await print(output, [...shown(notInVitals(findings, vitals)), ...shown(vitals)]);
   return ok ? 0 : 1;
 }

@@ -122,7 +122,7 @@ async function tell(output: Output, result: DrainResult): Promise<void> {
     );
 }
 
-/** All databases at the same time; one that fails is told of, and the others are drained. */
+/** All databases at the same time; one that fails is reported, and the others are still drained. */
 async function drainAll(
   shards: Readonly<Record<string, Shard>>,
   drainOf: (place: Shard, name: string) => Promise<DrainResult>,

@@ -247,7 +247,7 @@ export class Folding implements BackgroundPart {
     }
   }
 
-  /** Begins to ask the members of batches to end, but for those of which others are being asked. */
+  /** Begins to ask the members of batches to end, except batches whose members are being asked already. */
   #ask(ids: readonly number[]): void {
     const underWay = new Set([...this.#asking.values()].flat());
     const some = ids.filter((id) => !underWay.has(id));

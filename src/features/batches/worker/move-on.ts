@@ -15,7 +15,7 @@ import { wakeWaiters } from '../queries/wake-waiters.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 import { CHUNK } from '../sql/chunk.ts';
 
-/** What is told of folds as they go on: where a later one fails, an earlier one has had its effect. */
+/** Reports each fold as it is done: where a later one fails, an earlier one has had its effect. */
 export interface FoldReport {
   /** Jobs of these queues were made due. */
   readonly onMoved: (queues: Iterable<string>) => void;

@@ -15,12 +15,12 @@ export interface SignalDefinition<
   readonly schema: TSchema;
 }
 
-/** The value of a signal for who sends it; `undefined` for a signal without a schema. */
+/** The value that a sender of the signal passes; `undefined` for a signal without a schema. */
 export type SignalInput<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
   ? SchemaInput<TSignal['schema']>
   : undefined;
 
-/** The value of a signal for who receives it. */
+/** The value that a handler receives. */
 export type SignalValue<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
   ? SchemaOutput<TSignal['schema']>
   : null;

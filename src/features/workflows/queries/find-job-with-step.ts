@@ -24,7 +24,7 @@ export interface JobWithStep {
   readonly own: Readonly<Record<string, unknown>>;
 }
 
-/** Where a job that was forked says of which it was. */
+/** The key in the metadata of a fork that names the job it was forked from. */
 const FORKED_FROM = 'forkedFrom';
 
 /**

@@ -201,8 +201,8 @@ function sourceOf(what: string, key: string, source: FirstSource): Source {
 }
 
 /**
- * Of the times, the one that is over, by how many milliseconds the first of them is away: 0 or less. Only
- * that time is recorded, and not whose it is, while each run of the handler may give other delays and dates.
+ * Which of the times is over. `leftMs` is how far away the first of them is: 0 or less. Only that time is
+ * recorded, and not whose it is, while each run of the handler may give other delays and dates.
  * So it is the source that comes nearest to what is recorded. A date fits also where it is as far away now as
  * at first: then it is counted from the present, or a test has moved what is recorded.
  */
