@@ -75,12 +75,25 @@ test('the figures of the README are those of the benchmarks', () => {
   }
 });
 
-test('the promise of speed rounds the table down', () => {
-  const [, kept = '', without = ''] =
-    /runs ([\d,]+) no-op jobs a second .*?, or ([\d,]+) without/s.exec(read('README.md')) ?? [];
+test.each([
+  ['README.md', /runs (?<kept>[\d,]+) no-op jobs a second .*?, or (?<without>[\d,]+) without/s],
+  ['docs/scaling.md', /runs (?<without>[\d,]+) no-op jobs a second .*?, or (?<kept>[\d,]+) if it keeps/],
+])('the promise of speed in %s rounds the table down', (page, promise) => {
   const thousands = (figure: Figure) => `${Math.floor(measured(figure) / 1_000)},000`;
-  expect(kept).toBe(thousands([SMALL, 'drizzle-queue, results kept', 'jobs/s']));
-  expect(without).toBe(thousands([SMALL, 'drizzle-queue, no results', 'jobs/s']));
+  expect(promise.exec(read(page))?.groups).toEqual({
+    kept: thousands([SMALL, 'drizzle-queue, results kept', 'jobs/s']),
+    without: thousands([SMALL, 'drizzle-queue, no results', 'jobs/s']),
+  });
+});
+
+test('the pages compare with DBOS by the newest run', () => {
+  const goals = read('docs/decisions/missed-goals.md');
+  const started = /started one by one ÷ DBOS direct \| 3 \| \*\*([\d.]+)\*\*/.exec(goals)?.[1];
+  const queued = /queued ÷ the best of DBOS \| 3 \| ([\d.]+) /.exec(goals)?.[1];
+  for (const page of ['docs/comparison.md', 'docs/coming-from/dbos.md']) {
+    expect(read(page)).toMatch(new RegExp(`did \\[?${started} times as\\s+many`));
+  }
+  expect(read('docs/comparison.md')).toMatch(new RegExp(`${queued} times as\\s+many from a backlog`));
 });
 
 const cellOf = (row: string | undefined, at: number) => row?.split(' | ')[at + 1] ?? '';
