@@ -11,34 +11,48 @@ export function partitioningOf(value: string | undefined): Partitioning | undefi
   throw new Error(`PARTITIONS must be list or hash, got ${value}`);
 }
 
-/** The custom migration that docs/scaling.md gives, as its reader would copy it. */
+const BREAKPOINT = '\n--> statement-breakpoint\n';
+
+/** The custom migration that docs/scaling.md gives, as its reader would copy it, or change it for hashes. */
 export function partitionMigration(partitioning: Partitioning): string {
-  const [code, ...more] = scalingBlocks('').filter((code) => code.includes(`partition by ${partitioning} `));
-  if (code === undefined || more.length > 0) {
-    throw new Error(`docs/scaling.md must have one block that partitions by ${partitioning}`);
-  }
-  return code;
+  const byList = onlyBlock('', 'partition by list ');
+  if (partitioning === 'list') return byList;
+  const partitions = onlyBlock('in place of the partitions above', 'remainder').split(BREAKPOINT);
+  const replaced = new Set<string>();
+  return byList
+    .replaceAll('partition by list (', 'partition by hash (')
+    .split(BREAKPOINT)
+    .flatMap((statement) => {
+      const table = / partition of (\w+) /.exec(statement)?.[1];
+      if (table === undefined) return statement;
+      if (replaced.has(table)) return [];
+      replaced.add(table);
+      return partitions.filter((each) => each.includes(` partition of ${table} `));
+    })
+    .join(BREAKPOINT);
 }
 
 /** The custom migration of the page that partitions the results by time. */
 export function resultsByTimeMigration(): string {
-  const [code, ...more] = scalingBlocks('').filter((code) => code.includes('partition by range '));
-  if (code === undefined || more.length > 0) {
-    throw new Error('docs/scaling.md must have one block that partitions the results by time');
-  }
-  return code;
+  return onlyBlock('', 'partition by range ');
 }
 
 /** What the page says to run every day once the results are partitioned by time. */
 export function dailyUpkeep(): string {
-  const [code, ...more] = scalingBlocks('on results by time');
-  if (code === undefined || more.length > 0) throw new Error('docs/scaling.md must have one daily upkeep');
-  return code;
+  return onlyBlock('on results by time', '');
 }
 
 /** What the page says may be run on partitioned tables, each in a transaction. */
 export function laterChanges(): string[] {
   return scalingBlocks('on partitioned tables');
+}
+
+function onlyBlock(info: string, text: string): string {
+  const [code, ...more] = scalingBlocks(info).filter((code) => code.includes(text));
+  if (code === undefined || more.length > 0) {
+    throw new Error(`docs/scaling.md must have one block "${info}" with "${text}"`);
+  }
+  return code;
 }
 
 function scalingBlocks(info: string): string[] {
