@@ -42,37 +42,22 @@ const ROWS: readonly (readonly (Figure | undefined)[])[] = [
   ],
 ];
 
-/** The figures of the sentences below the table, in their order. */
-const SENTENCES: Readonly<Record<string, readonly Figure[]>> = {
-  Results: [
-    [SMALL, 'drizzle-queue, no results', 'jobs/s'],
-    [LARGE, 'drizzle-queue, results kept', 'jobs/s'],
-    [LARGE, 'drizzle-queue, no results', 'jobs/s'],
-    [LARGE, 'graphile-worker, best', 'jobs/s'],
-  ],
-  'Exactly once': [
-    [ORDERS, 'pg-boss, best', 'jobs/s'],
-    [ORDERS, 'graphile-worker, best', 'jobs/s'],
-    [ORDERS, 'drizzle-queue, ended by the worker, no results', 'jobs/s'],
-  ],
-  'Dead rows': [
-    ['pinned: ', 'drizzle-queue, no results', 'step 8'],
-    ['pinned: ', 'graphile-worker, best', 'step 8'],
-    ['pinned: ', 'drizzle-queue, no results', 'step 1'],
-    ['pinned: ', 'graphile-worker, best', 'step 1'],
-  ],
-};
+/** The figures of the sentence below the table, in their order. */
+const RESULTS: readonly Figure[] = [
+  [SMALL, 'drizzle-queue, no results', 'jobs/s'],
+  [LARGE, 'drizzle-queue, results kept', 'jobs/s'],
+  [LARGE, 'drizzle-queue, no results', 'jobs/s'],
+  [LARGE, 'graphile-worker, best', 'jobs/s'],
+];
 
 test('the figures of the README are those of the benchmarks', () => {
   const rows = speed.match(/^\| [A-Z].*$/gm) ?? [];
   expect(rows.map((row) => row.split(' | ').slice(1).map(figureIn))).toEqual(
     ROWS.map((row, index) => row.map((figure, at) => figure && rounded(figure, cellOf(rows[index], at)))),
   );
-  for (const [name, figures] of Object.entries(SENTENCES)) {
-    const [, said = ''] = new RegExp(`^- \\*\\*${name}\\.\\*\\*(.*?)\\n(?:-|\\n)`, 'ms').exec(speed) ?? [];
-    const numbers = said.match(/\d+,\d{3}(?! (?:bytes|dead rows))/g) ?? [];
-    expect(numbers, name).toEqual(figures.map((figure, at) => rounded(figure, numbers[at] ?? '')));
-  }
+  const [, said = ''] = /^graphile-worker keeps no results\.(.*)Benchmarks/ms.exec(speed) ?? [];
+  const numbers = said.match(/\d+,\d{3}(?! bytes)/g) ?? [];
+  expect(numbers).toEqual(RESULTS.map((figure, at) => rounded(figure, numbers[at] ?? '')));
 });
 
 test.each([
