@@ -64,7 +64,6 @@ export function onNextTurn(task: () => void): void {
   else setTimeout(task);
 }
 
-/** The event loop's next turn. */
 export function nextTurn(): Promise<void> {
   return new Promise(onNextTurn);
 }
@@ -97,7 +96,6 @@ export function offEndSignal(listener: () => void): void {
   for (const signal of ['SIGINT', 'SIGTERM']) host.off?.(signal, listener);
 }
 
-/** Whether this is the console of the runtime, or another that `new Console()` made. */
 export function isConsole(logger: object): boolean {
   const Console = host.getBuiltinModule?.('node:console').Console;
   return logger === console || (Console !== undefined && logger instanceof Console);

@@ -16,7 +16,6 @@ interface PgClient {
 type PgConfig = Readonly<Record<string, unknown>>;
 type PgClientClass = new (config: PgConfig) => PgClient;
 
-/** How such a client is made. */
 interface ClientSource {
   readonly Client: PgClientClass;
   readonly config: PgConfig;

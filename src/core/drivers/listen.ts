@@ -8,7 +8,6 @@ export interface ListeningConnection {
   destroy(reason: unknown): void;
 }
 
-/** What a listener reports. */
 export interface ListenEvents {
   /**
    * It listens, perhaps again: what was notified before this moment may have been missed.
@@ -29,7 +28,6 @@ export interface ListenEvents {
  */
 export type Listen = (channel: string, events: ListenEvents, signal: AbortSignal) => Promise<void>;
 
-/** Resolves when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

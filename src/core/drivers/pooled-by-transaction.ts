@@ -106,7 +106,6 @@ async function observePostgresJs(
   while (see(await ask()));
 }
 
-/** What is used of a pool of node-postgres. */
 interface PgPool {
   readonly options?: { readonly max?: number };
   connect(): Promise<PgClient & Returnable>;

@@ -1,6 +1,5 @@
 import type { SQLWrapper } from 'drizzle-orm';
 
-/** One statement on its way. */
 export interface SentStatement {
   /** What the driver makes of the answer. On a connection that has died without a word it never settles. */
   readonly answer: PromiseLike<unknown>;

@@ -14,7 +14,6 @@ import { transact } from '../sql/transact.ts';
 import { settlesWithin } from '../time/resolves-within.ts';
 import { transactionUntil } from './transaction-until.ts';
 
-/** What `withinTime` runs its statements in. */
 export interface TimedRunner {
   readonly runner: Executor;
   /** When its first statement began, by the database's clock; `undefined` where there are no transactions. */

@@ -110,7 +110,6 @@ export function checkIds(method: string, ids: readonly number[]): readonly numbe
   return ids;
 }
 
-/** How many bytes a text takes in the database. */
 export function utf8Bytes(text: string): number {
   return new TextEncoder().encode(text).length;
 }

@@ -48,7 +48,6 @@ export interface AttemptTiming {
   readonly beganAt: Date | undefined;
 }
 
-/** What the state machine must know about the attempt. */
 export interface AttemptFacts {
   /** The attempt that has ended, counted from 1; 1 as well after progress that is not repeated. */
   readonly attempt: number;
@@ -87,7 +86,6 @@ export function verdictOn(outcome: Outcome, { cancelReason }: Pick<AttemptFacts,
   return { type: 'failed', error };
 }
 
-/** What is kept in the errors of a job that ends as cancelled. */
 export function cancellation(attempt: number, reason: string): ErrorRecord {
   return { attempt, name: 'Cancelled', message: storable(reason) };
 }

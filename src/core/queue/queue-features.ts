@@ -9,7 +9,6 @@ import type { MakeQueueLimiting } from './queue-limits.ts';
 import type { MakeQueueWorkflows } from './queue-workflows.ts';
 import type { ReportedRates } from './stats/reported-rates.ts';
 
-/** What schedules use of the queue that they are made for. */
 export interface QueueOfSchedules {
   readonly tables: QueueTables;
   /** Where workers listen; `undefined` to send no notifications. */
@@ -23,10 +22,8 @@ export interface QueueOfSchedules {
   ): Promise<{ readonly id: number | undefined; readonly duplicate: boolean }>;
 }
 
-/** Makes the schedules of a queue, of which the core knows nothing. */
 export type MakeQueueSchedules = (queue: QueueOfSchedules) => object;
 
-/** The rules for keys that a queue was made with. */
 export interface QueueKeys extends KeyRules {
   /** The table of the keys that outlive a job; `undefined` where the queue has none. */
   readonly table: PgTable | undefined;

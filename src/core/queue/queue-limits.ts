@@ -1,7 +1,6 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { LimitsToCheck } from './check/check-queue.ts';
 
-/** What limits use of the queue that they are made for. */
 export interface QueueOfLimits {
   readonly tables: QueueTables;
   /** Where workers listen; `undefined` to send no notifications. */
@@ -14,7 +13,6 @@ export interface QueueLimiting extends LimitsToCheck {
   readonly statementTables: QueueTables;
 }
 
-/** Makes the limits of a queue. */
 export type MakeQueueLimiting<TLimits extends QueueLimiting = QueueLimiting> = (
   queue: QueueOfLimits,
 ) => TLimits;

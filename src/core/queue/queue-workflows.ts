@@ -2,7 +2,6 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { EnqueueSettings } from './enqueue/enqueue-around.ts';
 
-/** What workflows use of the queue that they are made for. */
 export interface QueueOfWorkflows {
   readonly tables: QueueTables;
   /** Where workers listen; `undefined` to send no notifications. */
@@ -11,13 +10,11 @@ export interface QueueOfWorkflows {
   settings(): EnqueueSettings;
 }
 
-/** The workflows of a queue, as the core knows them. */
 export interface QueueWorkflows {
   /** The queue's tables, with what workflows add to statements about them. */
   readonly statementTables: QueueTables;
 }
 
-/** Makes the workflows of a queue. */
 export type MakeQueueWorkflows<TWorkflows extends QueueWorkflows = QueueWorkflows> = (
   queue: QueueOfWorkflows,
 ) => TWorkflows;

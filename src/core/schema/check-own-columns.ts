@@ -51,7 +51,6 @@ let library:
     }
   | undefined;
 
-/** The keys and names of the library's own columns. */
 function libraryColumns() {
   if (library === undefined) {
     const jobs = getTableColumns(defineJobsTable<string, undefined, NoColumns>(pgTable, 'queue_jobs', {}));

@@ -34,13 +34,11 @@ declare const timestampBuilder: ReturnType<typeof timestamp>;
 
 /** `bigint` read as a JavaScript number. */
 export type BigintColumn = typeof bigintBuilder;
-/** `bigint[]`. */
 export type BigintsColumn = ReturnType<typeof bigintBuilder.array>;
 export type BooleanColumn = typeof booleanBuilder;
 export type IntegerColumn = typeof integerBuilder;
 export type SmallintColumn = typeof smallintBuilder;
 export type TextColumn = typeof textBuilder;
-/** `text[]`. */
 export type TextsColumn = ReturnType<typeof textBuilder.array>;
 /** `text` whose values are the members of a union. */
 export type TextColumnOf<T extends string> = ReturnType<typeof textBuilder.$type<T>>;
@@ -54,7 +52,6 @@ export type ColumnBuilders = ReturnType<
   Extract<Parameters<typeof pgTable>[1], (...args: never[]) => unknown>
 >;
 
-/** No columns of the app's own. */
 export type NoColumns = Record<never, never>;
 
 /**

@@ -7,7 +7,6 @@ export type OwnValues = 'text' | 'number' | 'bigint' | 'boolean' | 'date' | 'jso
 
 /** One of the app's own columns: see `createQueueTables({ columns })`. */
 export interface OwnColumn {
-  /** Its key in the app's code. */
   readonly key: string;
   /** Its name in the database, quoted. */
   readonly name: string;

@@ -9,7 +9,6 @@ export interface Band {
   readonly ceilingMs?: number | undefined;
 }
 
-/** Where a claim looks. */
 export interface ClaimPlaces {
   /** In the order in which their jobs are claimed. */
   readonly bands: readonly Band[];

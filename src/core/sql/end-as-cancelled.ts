@@ -11,7 +11,6 @@ import { groupsIn } from './statement-context.ts';
 import { REQUESTED } from './wake-channel.ts';
 import { notified } from './wake-up.ts';
 
-/** Jobs of one queue that end as cancelled. */
 export interface EndAsCancelled {
   readonly queue: string;
   /** `with free as (…)`: a select of the jobs' ids that locks their rows. */

@@ -53,7 +53,6 @@ export function checkExecutor(caller: string, db: object): void {
   throw new TypeError(`${NO_DATABASE}: ${caller}(db, …); got ${got}`);
 }
 
-/** Whether what was given has this method, whatever it is. */
 function can(given: unknown, method: string): boolean {
   return typeof Reflect.get(Object(given), method) === 'function';
 }
@@ -136,7 +135,6 @@ export function rowsOf(result: unknown): RawRow[] | undefined {
   return rows ?? records;
 }
 
-/** What drivers add to errors. */
 interface DriverError extends Error {
   readonly code?: unknown;
   readonly errno?: unknown;

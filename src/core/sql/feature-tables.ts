@@ -25,7 +25,6 @@ export function checkTables(caller: string, entry: string, given: Readonly<Recor
   }
 }
 
-/** The same tables one by one, with their names. */
 export function namedTables(tables: object): (readonly [name: string, table: PgTable])[] {
   return Object.keys(tables).flatMap((name) => {
     const table: unknown = Reflect.get(tables, name);

@@ -30,7 +30,6 @@ export function isStillHeld({ queue, workerId }: Valued<Holder>, { id, fence }: 
         and j.worker_id is not distinct from ${workerId}::int8 and j.fence = ${fence}::int8`;
 }
 
-/** What a statement needs to know of a held job. */
 export interface HeldJob {
   readonly id: number;
   readonly fence: number;

@@ -34,7 +34,6 @@ export function notGrouped(what: string, option: 'group' | 'cost', queue: string
   );
 }
 
-/** Whether some of the jobs are in a group. */
 export function anyInGroup(jobs: readonly NewJob[]): boolean {
   return jobs.some(({ group }) => group !== undefined);
 }
@@ -54,12 +53,10 @@ export function isGroupedQueue(groupedQueues: ReadonlySet<string>, queue: SQL): 
   return sql`${JSON.stringify([...groupedQueues])}::text::jsonb @> to_jsonb(${queue})`;
 }
 
-/** Whether the jobs of a queue may have costs. */
 export function hasCosts(tables: QueueTables, queue: string): boolean {
   return contextOf(tables).extension?.queuesWithCosts.has(queue) ?? false;
 }
 
-/** Whether the jobs of any queue may have costs. */
 export function haveCosts(tables: QueueTables): boolean {
   return (contextOf(tables).extension?.queuesWithCosts.size ?? 0) > 0;
 }

@@ -5,7 +5,6 @@ import type { Valued } from './kept-statement.ts';
 import type { EndsAs } from './member-extension.ts';
 import { groupsIn, membersIn } from './statement-context.ts';
 
-/** What becomes of jobs whose hold ends. */
 export type HoldEndChange =
   /** They leave the table. */
   | { readonly endsAs: EndsAs }
@@ -33,7 +32,6 @@ export interface HandOver {
   readonly holder: SQL;
   readonly claimedAt: SQL;
   readonly set: SQL;
-  /** Which rows of `queue_jobs as j`; it names their queue. */
   readonly where: SQL;
   readonly returning: SQL;
   /** The statement's own result and its name for the rows of `returning`. */

@@ -28,11 +28,9 @@ export interface JobLine {
   readonly finishedAt: Date | null;
   /** The beginning of its payload as Postgres writes it; `null` for one of more than 256 kB, or not kept. */
   readonly payload: string | null;
-  /** Whether the payload is kept. */
   readonly payloadKept: boolean;
   /** The name and the beginning of the message of its newest error; `null` without one. */
   readonly error: { readonly name: string; readonly message: string } | null;
-  /** The app's own columns. */
   readonly own: Readonly<Record<string, unknown>>;
 }
 

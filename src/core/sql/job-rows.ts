@@ -8,7 +8,6 @@ import { ownDefault, ownValue } from './own-values.ts';
 
 /** A setting of a job, apart from its payload, that all jobs of an insert may share. */
 interface Setting {
-  /** Its column in a row of JSON. */
   readonly column: string;
   readonly type: 'text' | 'int2' | 'int4' | 'int8' | 'float8' | 'jsonb' | 'bool';
   readonly of: (job: NewJob) => string | number | boolean | null;
@@ -136,7 +135,6 @@ export function haveBatchColumns(jobs: readonly NewJob[]): boolean {
 
 const NOW = sql.raw('statement_timestamp()');
 
-/** An own column in the rows of an insert. */
 interface OwnSetting {
   readonly column: GivenColumn;
   readonly text: Setting;

@@ -8,7 +8,6 @@ export type Value<T> = T | Placeholder;
 /** The same of each of some values. */
 export type Valued<T> = { readonly [K in keyof T]: Value<T[K]> };
 
-/** Gets the place of a value by its name. */
 export type Place<Values extends object> = (name: keyof Values & string) => Placeholder;
 
 /** In no statement: Postgres takes no NUL byte. */

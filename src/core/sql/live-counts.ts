@@ -12,7 +12,6 @@ export interface LiveCount {
   readonly oldestDueMs: number | undefined;
 }
 
-/** The counts where there is none. */
 export const NO_JOBS: LiveCount = {
   due: 0,
   grouped: 0,

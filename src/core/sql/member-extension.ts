@@ -22,7 +22,6 @@ export interface MemberExtension {
   afterRedrive(rows: string): SQL;
 }
 
-/** How the jobs of a statement end. */
 export interface EndsAs {
   /** Whether the job in the row `e` was discarded or cancelled. */
   readonly failed: SQL;

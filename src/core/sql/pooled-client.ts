@@ -12,7 +12,6 @@ export interface Returnable {
   removeListener(event: 'error', listener: (error: unknown) => void): unknown;
 }
 
-/** What is used of one. */
 export interface PooledClient extends Returnable {
   query(text: string): Promise<unknown>;
   query(query: PgQuery): Promise<unknown>;

@@ -48,7 +48,6 @@ export function groupsIn(tables: QueueTables, queue: string): StatementExtension
   return extension?.groupedQueues?.has(queue) === false ? undefined : extension;
 }
 
-/** Whether each new job of a queue is in a group. */
 export function declaresGroups(tables: QueueTables, queue: string): boolean {
   return contextOf(tables).extension?.groupedQueues?.has(queue) === true;
 }

@@ -21,7 +21,6 @@ export interface StatementExtension {
    * not know them, and the `group_key` of a job says whether its queue is one.
    */
   readonly groupedQueues: ReadonlySet<string> | undefined;
-  /** The queues whose jobs may have costs. */
   readonly queuesWithCosts: ReadonlySet<string>;
   /** What to say where the database refuses what it adds; `undefined`: the error has another cause. */
   refusal(error: unknown): QueueError | undefined;
@@ -43,7 +42,6 @@ export interface StatementExtension {
   unblock(jobs: UnblockedJobs): SQL;
 }
 
-/** Jobs that are to block no others. */
 export interface UnblockedJobs {
   /** The name of a CTE with their `queue`, `group_key` and `id`. */
   readonly rows: string;

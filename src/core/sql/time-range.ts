@@ -6,7 +6,6 @@ export interface TimeRange {
   readonly before?: Date | undefined;
 }
 
-/** The conditions of a range on a column. */
 export function timeIsWithin(column: SQL, { after, before }: TimeRange = {}): SQL[] {
   return [
     ...(after === undefined ? [] : [sql`${column} >= ${after.toISOString()}::timestamptz`]),

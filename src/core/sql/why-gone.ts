@@ -12,7 +12,6 @@ import { thisNode } from './this-node.ts';
  */
 export type WhyGone = 'lost' | 'silent' | 'frozen';
 
-/** When a worker looks gone. */
 export interface GoneLimits {
   /** How long a worker without a session may go unseen. */
   readonly silentMs: number;

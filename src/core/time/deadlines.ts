@@ -31,7 +31,6 @@ export class Deadlines {
     return this.#open.delete(deadline);
   }
 
-  /** Forgets all deadlines. */
   end(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

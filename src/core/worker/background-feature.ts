@@ -15,7 +15,6 @@ export interface BackgroundFeature {
   forWorker(worker: HostWorker): BackgroundInWorker;
 }
 
-/** What a feature does in one worker. */
 export interface BackgroundInWorker {
   readonly background: readonly BackgroundPart[];
   /** Workers were asked to look, or notifications may have been missed. */

@@ -23,7 +23,6 @@ export interface ContextFeature extends FeatureTables {
   moveOnIn(db: Database, batchIds?: readonly number[]): Promise<boolean>;
 }
 
-/** A feature that adds to the contexts of handlers, in one worker. */
 export interface ContextInWorker {
   readonly added: AddedContext;
   readonly background: readonly BackgroundPart[];

@@ -35,7 +35,6 @@ export interface WorkerHealth {
   readonly reasons: readonly string[];
 }
 
-/** What the health of a worker is made of. */
 export interface HealthFacts {
   /** `undefined` before it is registered. */
   readonly parts: WorkerParts | undefined;

@@ -5,7 +5,6 @@ import type { Listener } from './presence/listener.ts';
 import type { ServedQueue } from './served-queues.ts';
 import type { Statements } from './statements/statements.ts';
 
-/** The worker in which a feature runs. */
 export interface HostWorker {
   readonly statements: Pick<Statements, 'of'>;
   /** With what is known of the server. */
@@ -16,7 +15,6 @@ export interface HostWorker {
   readonly events: WorkerEmitter;
   /** There may be something to claim in this queue. */
   readonly wake: (queue: string) => void;
-  /** Whether notifications arrive. */
   readonly listener: Pick<Listener, 'listening'>;
   readonly retries: Pick<Retries, 'sleep'>;
   /** Whether it works only until its queues are empty, and so waits for nothing. */

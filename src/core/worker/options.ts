@@ -108,13 +108,11 @@ export interface WorkerSettings {
   readonly limits: LimitingFeature | undefined;
   /** What adds to the contexts of handlers. */
   readonly context: ContextFeature | undefined;
-  /** What works beside its jobs. */
   readonly features: readonly BackgroundFeature[];
 }
 
 /** The features that a worker is given, and the options of the app that they read. */
 export interface WorkerAdditions {
-  /** The names of these options. */
   readonly options: ReadonlySet<string>;
   /**
    * The features of one worker. The core has checked its own options.

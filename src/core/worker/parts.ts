@@ -63,7 +63,6 @@ export class WorkerParts {
   readonly limits: LimitingInWorker | undefined;
   /** `undefined` where the queue has no workflows. */
   readonly context: ContextInWorker | undefined;
-  /** What works beside the jobs. */
   readonly features: readonly BackgroundInWorker[];
   readonly #watch: Watch;
   readonly #sweeper: Sweeper;
@@ -183,7 +182,6 @@ export class WorkerParts {
     });
   }
 
-  /** The worker, as its features see it. */
   #host(): HostWorker {
     const { statements, tables, settings, handlers, untilEmpty, workerId, events } = this.#options;
     return {

@@ -94,7 +94,6 @@ class WaitsStill extends Error {
   }
 }
 
-/** What to look for. */
 interface Wanted {
   readonly queues: readonly string[];
   readonly id: number | undefined;

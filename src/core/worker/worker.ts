@@ -37,7 +37,6 @@ const POOL_ENDED =
   'The pool was ended before worker.stop(). Call await worker.stop() first and end the pool after it, or ' +
   'the outcomes of running jobs may be lost and the jobs run twice. This worker stops now';
 
-/** What a worker is besides its options. */
 export interface MakingOfWorker {
   /** Whether it works only until its queues are empty. @default false */
   readonly untilEmpty?: boolean;

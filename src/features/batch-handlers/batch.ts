@@ -41,7 +41,6 @@ export class Batch implements BatchCall {
     this.#awaited = new Set(members);
   }
 
-  /** Returns what the handler's result says about this job; rejects with why it has failed. */
   enter(member: BatchMember, payload: unknown): Promise<unknown> {
     const result = new Promise<unknown>((resolve, reject) => {
       this.#entered.set(member, { payload, resolve, reject });
@@ -56,7 +55,6 @@ export class Batch implements BatchCall {
     if (this.#staying.delete(member) && this.#staying.size === 0) this.#giveUp?.(member.reason);
   }
 
-  /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
   hasCompleted(member: BatchMember): boolean {
     return this.#completion?.has(member) ?? false;
   }

@@ -35,22 +35,18 @@ export class GatheredBatches implements Gathered {
     allowManyListeners(this.#stopping.signal);
   }
 
-  /** Whether jobs of this kind wait for others. */
   gathers(kind: string): boolean {
     return this.#options.handlers.get(kind)?.batch !== undefined;
   }
 
-  /** How many attempts run in a slot that they share with another. */
   get sharing(): number {
     return this.#sharing;
   }
 
-  /** Those that have no slot yet. */
   get waiting(): Attempt[] {
     return [...this.#gatherings.values()].flatMap(({ attempts }) => attempts);
   }
 
-  /** Since when a batch has waited for a slot; `Infinity` if none does. */
   get waitsSinceMs(): number {
     let sinceMs = Number.POSITIVE_INFINITY;
     for (const { readySinceMs } of this.#gatherings.values()) sinceMs = Math.min(sinceMs, readySinceMs);
@@ -63,12 +59,10 @@ export class GatheredBatches implements Gathered {
     return late.flatMap(({ attempts }) => attempts);
   }
 
-  /** Those that have a slot and whose beginning is being recorded. */
   get beginning(): Iterable<Attempt> {
     return this.#beginning;
   }
 
-  /** How many wait without a slot. */
   get gathered(): number {
     let size = 0;
     for (const gathering of this.#gatherings.values()) size += gathering.size;
@@ -95,7 +89,6 @@ export class GatheredBatches implements Gathered {
     return missing < -ahead / 2 ? 0 : missing + ahead;
   }
 
-  /** Takes in those of the claimed attempts that wait for others of their kind; returns the rest. */
   add(attempts: readonly Attempt[]): readonly Attempt[] {
     this.#use.note(attempts.map(({ handler }) => handler));
     const rest: Attempt[] = [];
@@ -118,27 +111,22 @@ export class GatheredBatches implements Gathered {
     return gathering;
   }
 
-  /** Forgets those of the attempts that have no slot yet. */
   drop(attempts: ReadonlySet<Attempt>): void {
     for (const gathering of this.#gatherings.values()) gathering.drop(attempts);
   }
 
-  /** What is here waits for no others. */
   flush(): void {
     for (const gathering of this.#gatherings.values()) gathering.flush();
   }
 
-  /** Ends the sleep after a failed statement. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** Whether a batch waits for a slot. */
   get isReady(): boolean {
     return this.#next !== undefined;
   }
 
-  /** The jobs of the batch that waits and stands first; none if none waits. */
   get next(): readonly ClaimedJob[] {
     return this.#next?.nextBatch.map(({ job }) => job) ?? [];
   }
@@ -180,7 +168,6 @@ export class GatheredBatches implements Gathered {
     return next;
   }
 
-  /** Begins the batch that waits and stands first, if it still may. */
   begin(): void {
     const next = this.#nextToBegin;
     const most = next === undefined ? 0 : this.#mostOf(next);

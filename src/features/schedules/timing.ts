@@ -2,7 +2,6 @@ import { parseCron } from './cron.ts';
 import type { Timing } from './sql/stored-schedule.ts';
 import { changeOf, DAY_MS, firstShown, wallTime, type Zone, zoneOf } from './zone.ts';
 
-/** Finds ticks. */
 export interface Ticks {
   /** The first tick after an instant; `undefined` when there is none. */
   after(instantMs: number): number | undefined;

@@ -2,7 +2,6 @@ import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts'
 import { WITHOUT_WORKFLOWS, WORKFLOWS_ON_CITUS } from './on-citus.ts';
 import { WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
 
-/** What `queue.check` looks for where the queue has workflows. */
 export function workflowsToCheck(tables: object): FeatureToCheck {
   return {
     tables: Object.values(tables),

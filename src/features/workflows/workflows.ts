@@ -409,7 +409,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
    *
    * Under concurrency: as {@link enqueueFlow}.
    *
-   * @throws InvalidPayloadError | RangeError | TypeError for the first job that is refused; none is enqueued then
+   * @throws InvalidPayloadError | RangeError | TypeError for the first bad job; nothing is enqueued then
    */
   async enqueueBatch<TJob extends JobDefinition, TLast extends JobDefinition>(
     db: Database | Executor,

@@ -10,7 +10,6 @@ import { inScope, type JobScope } from '../../sql/job-scope.ts';
 import type { OwnWanted } from '../../sql/own-values.ts';
 import { failedJobs } from '../../sql/retrying.ts';
 
-/** Which jobs to look for. */
 export interface JobSearch {
   /** `retrying`: has failed and waits for its next attempt, so that it is due or scheduled as well. */
   readonly state?: JobState | 'retrying' | undefined;

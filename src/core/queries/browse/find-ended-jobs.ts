@@ -20,7 +20,6 @@ export interface EndedJobs {
   readonly limit: number;
 }
 
-/** The results that were read. */
 export interface EndedFound {
   /** Those that fit, in the order in which they have ended. */
   readonly records: readonly JobRecord[];

@@ -6,7 +6,6 @@ import type { JobScope } from '../../sql/job-scope.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
 import { type JobSearch, jobFits } from './browse-jobs.ts';
 
-/** What is to be done with many jobs. */
 export type ManyAction = 'cancel' | 'redrive' | 'run-now';
 
 /** Jobs that a user has chosen: all that match a search, or some of them, if the action applies to them. */

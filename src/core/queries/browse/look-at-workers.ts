@@ -3,7 +3,6 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 
-/** A worker as its row describes it. */
 export interface WorkerLine {
   readonly id: number;
   /** 'host:pid' unless the app names it. */
@@ -13,7 +12,6 @@ export interface WorkerLine {
   readonly seenAt: Date;
   /** Whether it holds a session, which ends with its process; otherwise it lives by its heartbeat alone. */
   readonly session: boolean;
-  /** How many jobs it holds. */
   readonly holds: number;
 }
 

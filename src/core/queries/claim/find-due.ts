@@ -10,7 +10,6 @@ import { isOf, type TableSize, tableSize } from '../../sql/table-size.ts';
 import { throughIndex } from '../../sql/through-index.ts';
 import { timestampText } from '../../sql/timestamp-text.ts';
 
-/** Where to look in one queue. */
 export interface DueLook {
   readonly queue: string;
   /** Jobs with an earlier `run_at` are left out; milliseconds since 1970, or `-Infinity` for none. */

@@ -25,7 +25,6 @@ export interface Reach {
   readonly endMs: number;
 }
 
-/** What to read of one queue. */
 export interface OverlookedLook {
   readonly queue: string;
   readonly passed: readonly Reach[];

@@ -5,14 +5,12 @@ import { endAsCancelled } from '../../sql/end-as-cancelled.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { fitsFilter, type JobFilter } from '../../sql/job-filter.ts';
 
-/** Some jobs of one queue. */
 export interface JobsOfQueue {
   readonly queue: string;
   /** In order. */
   readonly ids: readonly number[];
 }
 
-/** These jobs, as far as they fit a filter. */
 export interface JobsThatFit extends JobsOfQueue {
   readonly filter: Omit<JobFilter, 'ids' | 'queue'>;
 }

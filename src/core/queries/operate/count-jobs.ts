@@ -28,7 +28,6 @@ export async function countJobs(db: Runner, tables: QueueTables, scope?: JobScop
   }));
 }
 
-/** How many attempts have ended. */
 const ENDED = '(j.attempt - (j.worker_id is not null)::int4)';
 const LAST_ERROR = "(j.errors -> -1 -> 'attempt')::int4";
 

@@ -3,7 +3,6 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
-/** The newest results of one kind in one queue. */
 export interface CountedResults {
   readonly queue: string;
   readonly kind: string;

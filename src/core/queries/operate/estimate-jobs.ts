@@ -2,7 +2,6 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
-/** What the planner expects of one queue. */
 export interface EstimatedQueue {
   readonly queue: string;
   readonly live: number;

@@ -14,7 +14,6 @@ export interface Head {
   readonly dueMs: number;
 }
 
-/** The heads that were found. */
 export interface Heads {
   readonly heads: readonly Head[];
   /** Whether these are all. */

@@ -20,7 +20,6 @@ export interface PassedOver {
   readonly isServed: boolean;
 }
 
-/** What was found. */
 export interface FoundPassedOver {
   readonly bands: readonly PassedOver[];
   /** Whether there are no more. */

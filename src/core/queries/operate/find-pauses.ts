@@ -10,7 +10,6 @@ export interface PausedQueue {
   readonly pausedAt: Date;
 }
 
-/** All queues that are paused, by name. */
 export async function findPauses(db: Executor, tables: QueueTables): Promise<PausedQueue[]> {
   const rows = await queryRows(db, tables, findPausesQuery(tables));
   return rows.map((row) => ({ queue: String(row.queue), pausedAt: dateOf(row.paused_at) }));

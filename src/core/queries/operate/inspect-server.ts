@@ -2,7 +2,6 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 
-/** The server and this connection. */
 export interface ServerState {
   /** Such as 180004. */
   readonly versionNumber: number;

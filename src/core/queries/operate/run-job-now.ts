@@ -11,7 +11,6 @@ export interface JobToRun {
   readonly queue: string;
 }
 
-/** Several jobs of one queue. */
 export interface JobsToRun {
   readonly ids: readonly number[];
   readonly queue: string;

@@ -3,7 +3,6 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { kindsText, type NewWorker } from './register-worker.ts';
 
-/** A worker as the living know it. */
 export interface LivingWorker extends NewWorker {
   readonly id: number;
   /** The backend process id of the connection with its session lock. @default undefined it holds none */

@@ -6,7 +6,6 @@ import { type GoneLimits, seenText, testedLock, type WhyGone, whyGone } from '..
 import { beatWorker, beatWorkerQuery, type LivingWorker } from './beat-worker.ts';
 import { findWorkers, knownWorkers } from './find-workers.ts';
 
-/** A worker that looks gone. */
 export interface GoneWorker {
   readonly id: number;
   /** Changes whenever the worker shows itself. */

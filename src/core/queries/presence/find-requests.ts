@@ -7,7 +7,6 @@ import { isDistributed } from '../../sql/statement-context.ts';
 
 export interface RequestsQuestion {
   readonly workerId: number;
-  /** The queues that the worker serves. */
   readonly queues: readonly string[];
   /** The jobs that it holds, as far as it knows. */
   readonly jobs: readonly (HeldJob & { readonly queue: string })[];

@@ -13,7 +13,6 @@ export interface KnownWorker {
   readonly seen: string;
 }
 
-/** Reads the rows of all workers. */
 export async function findWorkers(runner: Runner, tables: QueueTables): Promise<KnownWorker[]> {
   const rows = await queryRows(runner, tables, findWorkersQuery(tables));
   return rows.map(({ id, session, node, started, seen }) => ({

@@ -2,7 +2,6 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 
-/** Whether the database has the extension Citus. */
 export async function isCitus(db: Executor, tables: QueueTables): Promise<boolean> {
   const [row] = await queryRows(db, tables, isCitusQuery);
   return row?.citus === true;

@@ -12,7 +12,6 @@ const KEEPALIVES = {
   tcp_user_timeout: '10000',
 } as const;
 
-/** Where a session lock is held. */
 export interface HeldSession {
   readonly pid: number;
   readonly node: string;

@@ -2,7 +2,6 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 
-/** A worker that begins to live. */
 export interface NewWorker {
   readonly name: string;
   readonly queues: readonly string[];

@@ -7,7 +7,6 @@ import { type GoneLimits, seenText, testedLock, whyGone } from '../../sql/why-go
 import type { GoneWorker } from './check-workers.ts';
 import { findWorkers, type KnownWorker, knownWorkers } from './find-workers.ts';
 
-/** A worker whose row was removed. */
 export interface RemovedWorker {
   readonly id: number;
   readonly name: string;

@@ -5,7 +5,6 @@ import type { FinalState } from '../../schema/queue-results.ts';
 import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { type HeldJob, idsAndFences } from '../../sql/fence.ts';
 
-/** Where a job is now. */
 export interface JobFate {
   readonly fence: number;
   readonly attempt: number;

@@ -30,7 +30,6 @@ const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** What may be asked about limits, in a check. */
 export interface LimitsQuestion {
   readonly db: Executor;
   readonly tables: QueueTables;
@@ -41,9 +40,7 @@ export interface LimitsQuestion {
 
 /** Limits, as far as a check is about them. */
 export interface LimitsToCheck {
-  /** Whether the queue has limits. */
   has(queue: string): boolean;
-  /** Whether the jobs of the queue are in groups. */
   isGrouped(queue: string): boolean;
   /** What is wrong with them, whatever of their tables is there. */
   check(question: LimitsQuestion): Promise<Finding[]>;

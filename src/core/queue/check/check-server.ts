@@ -9,7 +9,6 @@ const STRANGERS = [
   { name: 'Redshift', lacks: 'has no row locks, so no job can be claimed' },
 ] as const;
 
-/** What the server is, and what it lacks. */
 export function checkServer(server: ServerState): Finding[] {
   const { versionNumber, version, product, readOnly, standby, autovacuum } = server;
   const findings: Finding[] = [];

@@ -14,7 +14,6 @@ export interface FeatureQuestion {
 
 /** A feature, as far as a check looks for its tables. */
 export interface FeatureToCheck {
-  /** Its own. */
   readonly tables: readonly PgTable[];
   /** What does not work where some of them are not there. */
   readonly without: string;

@@ -10,7 +10,6 @@ import type { Finding } from './finding.ts';
 const UNSERVED_MS = 60_000;
 const MAX_HEADS = 1_000;
 
-/** What is known of the queues beside their jobs. */
 export interface KnownQueues {
   readonly onCitus: boolean;
   readonly crews: readonly Crew[];

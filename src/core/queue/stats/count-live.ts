@@ -47,7 +47,6 @@ export interface LastRead {
   readonly results: readonly CountedResults[];
 }
 
-/** What is known of earlier counts. */
 export interface EarlierCounts {
   /** After a count of everything took too long: not to be tried again before this, by the process's clock. */
   exactAgainAt: number;
@@ -77,7 +76,6 @@ const MAX_ESTIMATED_QUEUES = 100;
 
 type Counted = Pick<LiveFigures, 'queues' | 'kinds' | 'hasAllQueues' | 'timedOut'>;
 
-/** What is counted. */
 interface ToCount {
   readonly tables: QueueTables;
   readonly reported: ReportedRates | undefined;

@@ -1,7 +1,6 @@
 import type { Precision } from './queue-stats.ts';
 import type { Vital, VitalCode } from './queue-vitals.ts';
 
-/** What a value is judged by. */
 export interface Judgement {
   readonly code: VitalCode;
   readonly unit: Vital['unit'];
@@ -10,7 +9,6 @@ export interface Judgement {
   readonly errorFrom: number;
 }
 
-/** One of the values that are judged alike. */
 export interface JudgedValue {
   readonly queue?: string;
   readonly kind?: string;
@@ -36,13 +34,11 @@ export function judge(by: Judgement, values: readonly JudgedValue[], okMessage: 
   }));
 }
 
-/** A vital that could not be read. */
 export function unknown(code: VitalCode, unit: Vital['unit'], message: string, fix: string): Vital {
   const about = { queue: undefined, kind: undefined, value: undefined };
   return { code, severity: 'unknown', ...about, unit, message, fix };
 }
 
-/** Whether a judgement has found nothing. */
 export function isWell(vitals: readonly Vital[]): boolean {
   return vitals.every(({ severity }) => severity === 'ok');
 }

@@ -18,7 +18,6 @@ import type {
 import type { ReportedRates } from './reported-rates.ts';
 import { workersOf } from './workers-of.ts';
 
-/** The queue whose figures are asked for. */
 export interface QueueOfFigures {
   readonly tables: QueueTables;
   readonly reported: ReportedRates | undefined;

@@ -15,7 +15,6 @@ const NOT_HEARD =
   'A test notification did not reach this process, so its waits poll. ' +
   'Notifications do not work behind PgBouncer in transaction mode: leave awaited out';
 
-/** What is heard. */
 export interface NoticeEvents {
   /** These jobs have ended. */
   ended(ids: readonly number[]): void;

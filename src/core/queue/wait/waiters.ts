@@ -49,7 +49,6 @@ interface AwaitedJob {
   pauseMs: number;
 }
 
-/** A job of a look, with those who waited for it then. */
 interface AskedJob {
   readonly job: AwaitedJob;
   readonly waiters: readonly Waiter[];

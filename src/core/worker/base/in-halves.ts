@@ -2,7 +2,6 @@ import { isAboutTheServer } from './refusal.ts';
 
 /** How {@link inHalves} writes. */
 export interface Halving<T> {
-  /** Writes rows by one statement. */
   readonly write: (rows: readonly T[]) => Promise<void>;
   /** Called with a row that is refused by itself. */
   readonly refuse: (row: T, error: unknown) => void;

@@ -21,7 +21,6 @@ import { NO_RUNS, type Runs } from './runs.ts';
 import { isTooLate, missed } from './too-late.ts';
 import { Waiting } from './waiting.ts';
 
-/** What the attempts of one queue work with. */
 export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions, 'tables'> {
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -215,7 +214,6 @@ export class Attempts {
     return this.#demand.free;
   }
 
-  /** The database answers again. */
   resumeAfterOutage(): void {
     this.#proceed();
   }
@@ -250,7 +248,6 @@ export class Attempts {
     this.#announceChange();
   }
 
-  /** Begins what has a free slot. */
   beginWaiting(): void {
     if (this.#isCutOff) return;
     let ended = false;

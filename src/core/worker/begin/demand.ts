@@ -68,7 +68,6 @@ export class Demand {
     return unhindered.slice(this.#options.prefetch.inTime(kinds, slots, this.#freeOf(slots)));
   }
 
-  /** How many slots of the process are free. */
   get free(): number {
     return this.#freeOf(this.#options.concurrency);
   }

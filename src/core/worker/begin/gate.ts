@@ -1,6 +1,5 @@
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 
-/** What a gate asks of a job. */
 export type JobAtGate = Pick<ClaimedJob, 'kind' | 'cost'>;
 
 /** What the worker holds of the queue, as far as a gate is about it. */
@@ -15,11 +14,9 @@ export interface AttemptsAtGate {
   readonly free: number;
   /** Whether the worker neither stops nor has paused the queue. */
   readonly mayBegin: boolean;
-  /** Begins what may begin now. */
   beginWaiting(): void;
 }
 
-/** What a claim has brought. */
 export interface ClaimAtGate {
   readonly kinds: readonly string[];
   readonly jobs: readonly JobAtGate[];

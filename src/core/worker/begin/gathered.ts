@@ -17,7 +17,6 @@ export interface Gathered {
   readonly sharing: number;
   /** Those that have no slot yet. */
   readonly waiting: readonly Attempt[];
-  /** How many wait without a slot. */
   readonly gathered: number;
   /** Since when a batch has waited for a slot; `Infinity` if none does. */
   readonly waitsSinceMs: number;
@@ -47,7 +46,6 @@ export interface Gathered {
   stop(): void;
 }
 
-/** What batches work with. */
 export interface GatheredOptions extends BeginningsOptions {
   readonly handlers: ReadonlyMap<string, Handler>;
   /** Whether the worker neither stops nor has paused the queue. */

@@ -32,7 +32,6 @@ class Durations {
   }
 }
 
-/** What is known of one kind. */
 class Kind {
   durations = new Durations();
   /** Which part it is of the jobs that were lately claimed. */

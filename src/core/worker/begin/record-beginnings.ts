@@ -19,7 +19,6 @@ export interface RecordOptions {
   readonly holder: Holder;
 }
 
-/** How one group is recorded. */
 export interface RecordManner {
   /** When the record is safe from a crash of the server. */
   readonly onDisk: OnDisk;

@@ -23,7 +23,7 @@ export interface Runs {
   next(attempt: Attempt): Attempt | undefined;
   /** Ends the run of this first attempt; returns those that waited behind it. */
   end(attempt: Attempt): readonly Attempt[];
-  /** Removes and returns what waits behind the first attempt of this one's run, which may be another by now. */
+  /** Removes and returns what waits behind the first of this one's run, which may be another by now. */
   cut(attempt: Attempt): readonly Attempt[];
   /** Forgets attempts that wait behind another. */
   drop(attempts: ReadonlySet<Attempt>): void;

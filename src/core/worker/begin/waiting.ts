@@ -109,7 +109,6 @@ export class Waiting {
     beginnings.add([next]);
   }
 
-  /** Forgets attempts. */
   drop(attempts: readonly Attempt[]): void {
     const { beginnings, batches } = this.#options;
     for (const attempt of attempts) beginnings.delete(attempt);

@@ -84,7 +84,6 @@ export class Liveness implements BackgroundPart {
   readonly #session: Session;
   readonly #suspicion: Suspicion;
   readonly #alarm = new Condition();
-  /** The last look. */
   #looking: Promise<number> = Promise.resolve(0);
   /** Tries to take the session lock that have not ended. */
   readonly #holding = new Set<Promise<void>>();

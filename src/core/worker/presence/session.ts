@@ -51,7 +51,6 @@ export class Session {
     return this.#connection && this.#held?.pid;
   }
 
-  /** The node that holds the lock. */
   get node(): string | undefined {
     return this.#connection && this.#held?.node;
   }

@@ -37,7 +37,6 @@ export interface AttemptAddedTo {
 
 /** What a feature adds to the contexts of handlers: one property. Those of batch handlers have it not. */
 export interface AddedContext {
-  /** Its name. */
   readonly name: string;
   /**
    * Whether the job must not begin yet. Asked only of one that was claimed although it waits for others: at

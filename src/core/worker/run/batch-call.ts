@@ -37,7 +37,6 @@ export interface BatchCall {
   enter(member: BatchMember, payload: unknown): Promise<unknown>;
   /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
   hasCompleted(member: BatchMember): boolean;
-  /** An attempt was told to end. */
   noteTold(member: BatchMember): void;
   /** An attempt is over: it waits for its handler no more. */
   leave(member: BatchMember): void;

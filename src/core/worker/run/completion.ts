@@ -11,7 +11,6 @@ import type { Holder } from '../../sql/fence.ts';
 import { whileLocked } from '../../time/while-locked.ts';
 import type { Handler } from './handler.ts';
 
-/** What `complete(tx)` needs of an attempt. */
 export interface AttemptToComplete {
   readonly job: ClaimedJob;
   readonly handler: Handler;

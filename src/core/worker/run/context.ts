@@ -7,12 +7,10 @@ import type { Database, Transaction } from '../../sql/executor.ts';
 import type { AddedContext, AttemptAddedTo } from './added-context.ts';
 import type { RunningJob, UntypedContext } from './handler.ts';
 
-/** What a context shows of an attempt. */
 export interface ShownAttempt extends AttemptAddedTo {
   readonly environment: {
     readonly db: Database;
     readonly tables: QueueTables;
-    /** What a feature adds to the context. */
     readonly added?: AddedContext | undefined;
   };
   report(value: unknown): void;

@@ -1,4 +1,3 @@
-/** How an attempt ended. */
 export type AttemptEnd =
   | 'completed'
   | 'retried'

@@ -71,7 +71,6 @@ export class Progress implements BackgroundPart {
   }
 }
 
-/** An attempt, and the JSON text to write. */
 type Value = readonly [Attempt, string];
 
 /** When a value that was refused is tried again. */

@@ -6,7 +6,6 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 export interface MissingMembers {
   readonly batchId: number;
   readonly missing: number;
-  /** How many of them count as failed. */
   readonly failed: number;
   /** When the batch was recounted last, as the database writes it; `null`: never. */
   readonly recountedAt: string | null;

@@ -4,7 +4,6 @@ import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
 
-/** How a member has ended. */
 export interface MemberEnd {
   readonly id: number;
   readonly kind: string;

@@ -3,11 +3,9 @@ import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 import { FLOW_BOUNDS } from './find-flow-groups.ts';
 
-/** What is counted of a batch. */
 export interface CountedBatch {
   readonly id: number;
   readonly total: number;
-  /** How many have not ended. */
   readonly pending: number;
   /** How many were discarded or cancelled. */
   readonly failed: number;

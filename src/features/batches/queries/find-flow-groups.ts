@@ -6,7 +6,6 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /** What is read of a flow at most. */
 export const FLOW_BOUNDS = {
-  /** Batches, the first ones. */
   batches: 2_000,
   /** Live members of a batch, and as many results. */
   members: 5_000,

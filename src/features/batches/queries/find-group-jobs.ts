@@ -7,13 +7,11 @@ import { type JobState, liveState } from '../../../core/sql/job-record.ts';
 import { inScope, type JobScope } from '../../../core/sql/job-scope.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
-/** Which jobs of a flow to list. */
 export interface JobsOfGroup {
   readonly batchId: number;
   /** `undefined`: of any kind, whatever it waits for. */
   readonly kind: string | undefined;
   readonly after: readonly number[];
-  /** Only in this state. */
   readonly state: JobState | undefined;
   /** Only ids above this one. */
   readonly above: number;

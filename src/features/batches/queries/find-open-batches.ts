@@ -2,7 +2,6 @@ import { type SQL, sql } from 'drizzle-orm';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
-/** What a look at a slice of the batches has found. */
 export interface OpenBatches {
   /** Open batches whose members are to end. */
   readonly unwanted: readonly number[];

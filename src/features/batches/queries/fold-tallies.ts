@@ -22,9 +22,7 @@ export interface Fold {
   readonly wakes?: boolean | undefined;
 }
 
-/** What a fold has done. */
 export interface Folded {
-  /** How many tallies it has counted. */
   readonly tallies: number;
   /** The queues in which jobs are due that waited. */
   readonly woken: readonly string[];

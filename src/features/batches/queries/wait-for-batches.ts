@@ -4,7 +4,6 @@ import { arrayText, type HeldJob, type Holder, isStillHeld } from '../../../core
 import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
-/** The batches for which a held job wants to wait. */
 export interface WaitForBatches extends HeldJob {
   readonly batchIds: readonly number[];
   /** Whether to wait only as long as none of their members fails. */

@@ -3,14 +3,12 @@ import type { BatchesTable } from '../schema/queue-batches.ts';
 import type { TalliesTable } from '../schema/queue-tallies.ts';
 import type { WaitsTable } from '../schema/queue-waits.ts';
 
-/** The tables of batches, whatever their names. */
 export interface BatchTables {
   readonly queueBatches: BatchesTable;
   readonly queueWaits: WaitsTable;
   readonly queueTallies: TalliesTable;
 }
 
-/** The tables of a queue, and those of its batches. */
 export type TablesOfBatches = QueueTables & BatchTables;
 
 /** The entry whose export makes drizzle-kit create the tables. */

@@ -1,6 +1,5 @@
 import type { RawRow } from '../../../core/sql/executor.ts';
 
-/** The ids of found jobs by their queues, in the order of the rows. */
 export function idsByQueue(rows: readonly RawRow[]): Map<string, number[]> {
   const found = new Map<string, number[]>();
   for (const row of rows) {

@@ -50,7 +50,6 @@ export class Folding implements BackgroundPart {
   });
   #ids = new Set<number>();
   #underWay: Promise<unknown> = Promise.resolve();
-  /** Aborted when the worker stops. */
   #stop: AbortSignal | undefined;
   /** Whether a fold of its own has made something due. */
   #hasMoved = false;

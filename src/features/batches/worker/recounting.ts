@@ -30,7 +30,6 @@ export class Recounting implements BackgroundPart {
   readonly #tables: TablesOfBatches;
   readonly #channel: string | undefined;
   readonly #events: WorkerEmitter;
-  /** Folds the tallies of a batch. */
   readonly #fold: (batchId: number) => void;
   readonly #untilEmpty: boolean;
   /** `undefined`: anywhere. A drain may be all that looks, and be over before the first slice is. */

@@ -11,7 +11,6 @@ import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { ControlTables } from '../../control/index.ts';
 import { idSequence, type PutResult, putResult } from './insert-waiting-jobs.ts';
 
-/** The queue's tables and that of the keys that outlive a job. */
 export interface KeyTables {
   readonly tables: QueueTables;
   readonly keys: ControlTables['queueKeys'];

@@ -11,7 +11,6 @@ export function binOf(ms: number): number {
   return Math.min(LAST_BIN, Math.floor(2 * Math.log2(ms)));
 }
 
-/** Adds the bins of another histogram to those of `sum`. */
 export function addBins(sum: Map<number, number>, bins: Bins): void {
   for (const [bin, count] of Object.entries(bins)) {
     sum.set(Number(bin), (sum.get(Number(bin)) ?? 0) + Number(count));

@@ -4,7 +4,6 @@ import type { Bins } from '../job/histogram.ts';
 import { type KnownMetrics, queryMetrics } from '../sql/metrics-tables.ts';
 import { COUNTERS } from '../sql/summed-metrics.ts';
 
-/** How an attempt ended, as metrics count it. */
 export type Counted = (typeof COUNTERS)[number];
 
 /** What a worker did of one kind in one queue, since its last report. */

@@ -13,7 +13,6 @@ import {
   ticksAlike,
 } from '../sql/stored-schedule.ts';
 
-/** What a worker declares. */
 export interface Declaration {
   readonly workerId: number;
   readonly schedules: readonly NewSchedule[];
@@ -21,7 +20,6 @@ export interface Declaration {
   readonly unfit: readonly string[];
 }
 
-/** What became of a declaration. */
 export interface Declared {
   /** Whether it wrote all that it wanted to. */
   readonly all: boolean;

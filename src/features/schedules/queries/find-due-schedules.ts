@@ -4,7 +4,6 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 import { type StoredTiming, timingColumns, toStoredTiming } from '../sql/stored-schedule.ts';
 
-/** Which schedules a worker fires. */
 export interface ScheduleQuestion {
   /** The names that it declares itself. */
   readonly declared: readonly string[];

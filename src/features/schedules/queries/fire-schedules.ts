@@ -23,7 +23,6 @@ export interface Firing {
   readonly nextMs: number | null;
 }
 
-/** What became of a firing. */
 export interface Fired {
   readonly name: string;
   /** The jobs of its ticks; fewer than ticks where one that may not overlap was still live. */

@@ -17,7 +17,6 @@ import {
   toStoredSchedule,
 } from '../sql/stored-schedule.ts';
 
-/** A schedule that the app sets, and where workers are notified of it. */
 export interface ScheduleToSet {
   readonly schedule: NewSchedule;
   readonly channel: string | undefined;

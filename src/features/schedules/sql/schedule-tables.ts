@@ -4,7 +4,6 @@ import { queryRows, type RawRow, type Runner } from '../../../core/sql/executor.
 import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { ControlTables } from '../../control/index.ts';
 
-/** The tables that statements about schedules use. */
 export type ScheduleTables = QueueTables & Pick<ControlTables, 'queueSchedules'>;
 
 /** Runs a statement about schedules. @throws as `queryRows`, with the line that the app's schema lacks */

@@ -38,7 +38,6 @@ export interface StoredTiming extends Timing {
   readonly createdAtMs: number;
 }
 
-/** A schedule as it is stored. */
 export interface StoredSchedule extends StoredTiming {
   readonly queue: string;
   readonly kind: string;

@@ -63,7 +63,6 @@ interface Attempted {
   readonly left: ReadonlySet<string>;
 }
 
-/** A schedule that could not be fired. */
 interface Failed {
   /** How often. */
   readonly times: number;

@@ -13,7 +13,6 @@ import type { WaitPolicy } from '../../batches/schema/queue-waits.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
 import type { StepToRecord } from './record-steps.ts';
 
-/** The children of a held job. */
 export interface ChildrenToInsert {
   /** The step that enqueues them. Its output is what this returns. */
   readonly step: Pick<StepToRecord, 'id' | 'fence' | 'name' | 'tookMs'>;

@@ -11,7 +11,6 @@ export interface JobWithStep {
   readonly queue: string;
   readonly kind: string;
   readonly state: 'live' | FinalState;
-  /** Whether it has recorded the step. */
   readonly hasStep: boolean;
   /** JSON text; `undefined`: it is not kept. */
   readonly payload: string | undefined;

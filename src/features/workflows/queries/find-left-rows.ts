@@ -12,7 +12,6 @@ export interface PlaceOfRow {
   readonly name: string;
 }
 
-/** What a look at the next rows has found. */
 export interface LeftRows {
   /** Jobs that are gone, by their queue. */
   readonly gone: ReadonlyMap<string, readonly number[]>;

@@ -6,7 +6,6 @@ import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.
 
 /** A step of a held job that wants a signal. */
 export interface SignalToReceive extends HeldJob {
-  /** The name of the step. */
   readonly name: string;
   readonly signal: string;
   /** Which one of its name, from 0: how many the job has received. */

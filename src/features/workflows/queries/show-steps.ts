@@ -27,7 +27,6 @@ export interface StepsToShow {
   readonly name?: string | undefined;
   /** The most characters of each output. */
   readonly cut: number;
-  /** How many steps at most. */
   readonly limit: number;
 }
 

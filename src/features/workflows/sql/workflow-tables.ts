@@ -4,5 +4,4 @@ import type { WorkflowTables } from '../schema/create-workflow-tables.ts';
 /** The entry whose export makes drizzle-kit create the tables of workflows. */
 export const WORKFLOWS_ENTRY = 'drizzle-queue/schema/workflows';
 
-/** The tables of a queue, and those of its workflows. */
 export type TablesOfWorkflows = QueueTables & WorkflowTables;

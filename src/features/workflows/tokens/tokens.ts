@@ -6,10 +6,8 @@ import { InvalidTokenError } from '../job/invalid-token-error.ts';
 /** A secret that tokens are signed with: at least 32 bytes. */
 export type TokenSecret = string | Uint8Array;
 
-/** What a token says. */
 export interface TokenClaims {
   readonly jobId: number;
-  /** The name of the signal. */
   readonly signal: string;
   /** Which token of the job it is: each can be redeemed once. */
   readonly name: string;

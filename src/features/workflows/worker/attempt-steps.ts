@@ -63,7 +63,6 @@ export interface StepStore {
    * @param unwanted batches whose members are cancelled where it receives one, in its transaction
    */
   receive(signal: SignalToReceive, unwanted?: readonly number[]): Promise<Received | undefined>;
-  /** Checks jobs that a step is to enqueue. */
   check(
     job: JobDefinition,
     entries: readonly ChildEntry<JobDefinition>[],
@@ -86,7 +85,6 @@ export interface StepStore {
   undoFailed(step: string, error: unknown): void;
   /** What a test has given for a step, as one of the kind that it is in the code. @throws TypeError */
   fit?(given: KnownStep, kind: StepKind): KnownStep;
-  /** Signs a token. */
   token(claims: TokenClaims): Promise<string>;
 }
 

@@ -8,7 +8,6 @@ export interface RetryUntil {
   check(): void;
 }
 
-/** Until the attempt is told to end. */
 export function untilTold({ signal }: Pick<AttemptAddedTo, 'signal'>): RetryUntil {
   return { signal, check: () => signal.throwIfAborted() };
 }
