@@ -116,7 +116,7 @@ async function wholeFigures(visit: Visit): Promise<Figures> {
 
 /** Counting a million jobs takes a second, too long to wait for a page: the first count is bounded. */
 export function boundFirstCount({ settings }: Visit): void {
-  const known = figuresOf(settings.queue.tables, settings.db);
+  const known = figuresOf(settings.db, settings.queue.tables);
   if (known.exactAgainAt === 0) known.exactAgainAt = performance.now() + FIRST_MS;
 }
 

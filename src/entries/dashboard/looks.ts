@@ -51,7 +51,7 @@ export class Looks {
     this.#tables = tables;
     const slow = new Rest(APART, APART_BURST_MS);
     const small = new Rest(APART, APART_BURST_MS, MAX_SMALL_REST_MS);
-    this.#rests = { figures: figuresOf(tables, db).rest, slow, small };
+    this.#rests = { figures: figuresOf(db, tables).rest, slow, small };
   }
 
   /**

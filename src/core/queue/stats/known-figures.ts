@@ -1,5 +1,6 @@
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Executor } from '../../sql/executor.ts';
+import { perDatabase } from '../../sql/per-database.ts';
 import type { EarlierCounts, LastRead, LiveFigures } from './count-live.ts';
 import type { QueueRates } from './queue-stats.ts';
 import { Rest } from './rest.ts';
@@ -41,13 +42,7 @@ export class KnownFigures implements EarlierCounts {
   }
 }
 
-const known = new WeakMap<QueueTables, WeakMap<Database, KnownFigures>>();
-
-/** The same for every caller with this queue's tables and this `db`. */
-export function figuresOf(tables: QueueTables, db: Database): KnownFigures {
-  const ofTables = known.get(tables) ?? new WeakMap<Database, KnownFigures>();
-  known.set(tables, ofTables);
-  const figures = ofTables.get(db) ?? new KnownFigures();
-  ofTables.set(db, figures);
-  return figures;
-}
+/** The same for every caller with this `db` and this queue's tables. */
+export const figuresOf: (db: Executor, tables: QueueTables) => KnownFigures = /* @__PURE__ */ perDatabase(
+  () => new KnownFigures(),
+);

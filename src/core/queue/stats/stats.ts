@@ -33,7 +33,7 @@ export async function stats(db: Database, queue: QueueOfFigures, options: StatsO
   checkCanBegin(db);
   const counted = await liveFigures(db, queue);
   // While a table is locked there are not suddenly no workers.
-  const live = { ...counted, ...figuresOf(queue.tables, db).lastRead };
+  const live = { ...counted, ...figuresOf(db, queue.tables).lastRead };
   const rates = await ratesOf(db, queue, minutes);
   const queues = queuesOf(live);
   const kinds = kindsOf(live);
@@ -60,7 +60,7 @@ export function checkCanBegin(db: Database): void {
 
 /** What there is to do, shared by all who ask. */
 export async function liveFigures(db: Database, queue: QueueOfFigures): Promise<LiveFigures> {
-  const known = figuresOf(queue.tables, db);
+  const known = figuresOf(db, queue.tables);
   return await known.live.get(async () => {
     const counted = await countLive(db, queue, known);
     known.remember(counted);
@@ -75,7 +75,7 @@ export async function ratesOf(
   minutes: number,
 ): Promise<QueueRates | undefined> {
   if (reported === undefined) return undefined;
-  const shared = figuresOf(tables, db).ratesOf(minutes);
+  const shared = figuresOf(db, tables).ratesOf(minutes);
   return await shared.get(() => reported.read(db, tables, minutes));
 }
 

@@ -40,7 +40,7 @@ export async function vitals(
   checkCanBegin(db);
   const live: LiveFigures = await liveFigures(db, queue);
   const rates = await ratesOf(db, queue, MINUTES);
-  const inspected = await figuresOf(queue.tables, db).server.get(() => inspect(db, queue));
+  const inspected = await figuresOf(db, queue.tables).server.get(() => inspect(db, queue));
   const all = [
     ...judgeQueues(live),
     ...judgeKinds(live),

@@ -2,21 +2,14 @@ import { checkDefinition, type JobDefinition } from '../../job/definition.ts';
 import { checkId } from '../../job/limits.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { checkExecutor, type Executor } from '../../sql/executor.ts';
+import { perDatabase } from '../../sql/per-database.ts';
 import type { FinalRecord } from './final-record.ts';
 import { JobGoneError, WaitTimeoutError } from './wait-errors.ts';
 import { type CheckedWait, checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';
 import { type Waiter, Waiters } from './waiters.ts';
 
-/** By queue and database. Waits on the same queue and database share statements. */
-const known = new WeakMap<QueueTables, WeakMap<Executor, Waiters>>();
-
-function waitersOf(db: Executor, tables: QueueTables): Waiters {
-  const ofQueue = known.get(tables) ?? new WeakMap<Executor, Waiters>();
-  known.set(tables, ofQueue);
-  const waiters = ofQueue.get(db) ?? new Waiters(db, tables);
-  ofQueue.set(db, waiters);
-  return waiters;
-}
+/** Waits on the same database and queue share statements. */
+const waitersOf = /* @__PURE__ */ perDatabase((db, tables) => new Waiters(db, tables));
 
 /**
  * Waits until a job has ended, and returns its final record.

@@ -1,5 +1,6 @@
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
+import { perDatabase } from '../../sql/per-database.ts';
 import { resultWithin } from '../../time/resolves-within.ts';
 
 /** From so many jobs on a claim takes a turn. Smaller ones are over before they are in another's way. */
@@ -7,7 +8,7 @@ const MANY = 500;
 /** Longer than a claim of thousands takes on a busy machine. After it others go on beside one that hangs. */
 const MAX_TURN_MS = 1_000;
 
-const turns = new WeakMap<Database, WeakMap<QueueTables, Map<string, ClaimTurn>>>();
+const turns = /* @__PURE__ */ perDatabase(() => new Map<string, ClaimTurn>());
 
 /** That of a large claim. Only those who wait for it need a timer: most claims meet no other. */
 interface Turn {
@@ -29,10 +30,7 @@ export class ClaimTurn {
 
   /** Where the workers of a process meet that share a database object. */
   static of(db: Database, tables: QueueTables, queue: string): ClaimTurn {
-    const ofDb = turns.get(db) ?? new WeakMap<QueueTables, Map<string, ClaimTurn>>();
-    turns.set(db, ofDb);
-    const ofTables = ofDb.get(tables) ?? new Map<string, ClaimTurn>();
-    ofDb.set(tables, ofTables);
+    const ofTables = turns(db, tables);
     const turn = ofTables.get(queue) ?? new ClaimTurn();
     ofTables.set(queue, turn);
     return turn;

@@ -4,6 +4,7 @@ import { findDueIds } from '../../queries/claim/find-due-ids.ts';
 import { warn } from '../../runtime.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Runner } from '../../sql/executor.ts';
+import { perDatabase } from '../../sql/per-database.ts';
 import { Bands } from './bands.ts';
 import { RefusedClaims } from './refused-claims.ts';
 
@@ -13,7 +14,7 @@ const SHARE = 20;
 const MAX_QUEUES = 1_000;
 const EVERYTHING = new Bands().next(1, 0);
 
-const remembered = new WeakMap<Database, WeakMap<QueueTables, Map<string, NextClaims>>>();
+const remembered = /* @__PURE__ */ perDatabase(() => new Map<string, NextClaims>());
 
 /** The claims of single jobs of one queue, which remember between calls where the last one stopped. */
 export class NextClaims {
@@ -32,10 +33,7 @@ export class NextClaims {
 
   /** The one for a queue and some kinds, kept for as long as the app keeps the database. */
   static of(db: Database, tables: QueueTables, queue: string, kinds: readonly string[]): NextClaims {
-    const ofDb = remembered.get(db) ?? new WeakMap<QueueTables, Map<string, NextClaims>>();
-    remembered.set(db, ofDb);
-    const ofTables = ofDb.get(tables) ?? new Map<string, NextClaims>();
-    ofDb.set(tables, ofTables);
+    const ofTables = remembered(db, tables);
     const key = JSON.stringify([queue, ...kinds]);
     if (ofTables.size >= MAX_QUEUES && !ofTables.has(key)) ofTables.clear();
     const claims = ofTables.get(key) ?? new NextClaims(db, tables, queue);
