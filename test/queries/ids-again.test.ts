@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Transition } from '../../src/core/job/transition.ts';
 import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
 import { findHeldJobs } from '../../src/core/queries/hold/find-held-jobs.ts';
-import { lockHeldJob } from '../../src/core/queries/hold/lock-held-job.ts';
+import { lockHeldJob } from '../../src/core/queries/hold/lock-held-jobs.ts';
 import { findRequests } from '../../src/core/queries/presence/find-requests.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';

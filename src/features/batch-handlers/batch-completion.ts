@@ -1,8 +1,7 @@
 import type { JobDefinition, OutputInput } from '../../core/job/definition.ts';
 import { transitionFor } from '../../core/job/transition.ts';
 import { outputToStore } from '../../core/job/validate.ts';
-import type { HeldJobLock } from '../../core/queries/hold/lock-held-job.ts';
-import { lockHeldJobs } from '../../core/queries/hold/lock-held-jobs.ts';
+import { type HeldJobLock, lockHeldJobs } from '../../core/queries/hold/lock-held-jobs.ts';
 import { completeJobs } from '../../core/queries/settle/complete-job.ts';
 import type { FinishedJob } from '../../core/queries/settle/finish-jobs.ts';
 import type { Transaction } from '../../core/sql/executor.ts';

@@ -34,7 +34,6 @@ import { insertSelectedJobsQuery } from '../../../src/core/queries/enqueue/inser
 import { findHeldJobsQuery } from '../../../src/core/queries/hold/find-held-jobs.ts';
 import { findPageEndQuery } from '../../../src/core/queries/hold/find-page-end.ts';
 import { findUnknownJobsQuery } from '../../../src/core/queries/hold/find-unknown-jobs.ts';
-import { lockHeldJobQuery } from '../../../src/core/queries/hold/lock-held-job.ts';
 import { lockHeldJobsQuery } from '../../../src/core/queries/hold/lock-held-jobs.ts';
 import { reclaimJobQuery } from '../../../src/core/queries/hold/reclaim-job.ts';
 import { releaseJobsQuery } from '../../../src/core/queries/hold/release-jobs.ts';
@@ -1236,7 +1235,6 @@ export function allStatements(
     pruneKeysOfQuery: pruneKeysOfQuery(keys, text, 1_000),
     pruneQueueQuery: pruneQueueQuery(tables, text, { retentionMs: 86_400_000, limit: 1_000 }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
-    lockHeldJobQuery: lockHeldJobQuery(tables, { queue: text, workerId: id }, { id, fence: 3 }),
     lockHeldJobsQuery: lockHeldJobsQuery(tables, held, [
       { id, fence: 3 },
       { id: id + 1, fence: 1 },

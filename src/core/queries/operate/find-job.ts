@@ -8,6 +8,9 @@ import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../s
  * One job by id, live or finished; `undefined` when there is neither a job nor a kept result.
  *
  * **Under concurrency.** One snapshot: a job that is just finishing is found once, live or finished.
+ *
+ * Not `findJobs` of one: `id = any(…)` is planned as a scan of all rows where the table is empty, and drivers
+ * keep such a plan. Before the first `analyze` of 100,000 rows it starts parallel workers.
  */
 export async function findJob(db: Executor, tables: QueueTables, id: number): Promise<JobRecord | undefined> {
   const [row] = await queryRows(db, tables, findJobQuery(tables, id));

@@ -2,7 +2,7 @@ import { LeaseLostError, QueueError } from '../../../errors.ts';
 import { type AttemptFacts, transitionFor } from '../../job/transition.ts';
 import { outputToStore } from '../../job/validate.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
-import { lockHeldJob } from '../../queries/hold/lock-held-job.ts';
+import { lockHeldJob } from '../../queries/hold/lock-held-jobs.ts';
 import { completeJobs } from '../../queries/settle/complete-job.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Executor, Transaction } from '../../sql/executor.ts';
