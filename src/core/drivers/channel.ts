@@ -4,6 +4,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Runner } from '../sql/executor.ts';
 import { isLoss } from '../sql/is-loss.ts';
 import { Condition } from '../time/condition.ts';
+import { Doubling } from '../time/doubling.ts';
 import { jitter } from '../time/jitter.ts';
 import { settlesWithin } from '../time/resolves-within.ts';
 import type { Retries } from '../time/retries.ts';
@@ -51,7 +52,6 @@ const ECHO_MS = 5_000;
 /** After this long without a notification, the connection is tested: a firewall may have dropped it. */
 const QUIET_MS = 60_000;
 const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 60_000;
 
 /**
  * A channel of notifications, on one connection at a time, which is reopened when it is lost. The channel
@@ -64,7 +64,7 @@ export class Channel {
   /** A notification to itself has come back once: there is no pooler in transaction mode in between. */
   #proven = false;
   /** How often in a row listening has ended, or could not begin. */
-  #failures = 0;
+  readonly #delays = new Doubling(FIRST_RETRY_MS, 60_000);
   /** The tests that are under way. */
   readonly #tests = new Set<Promise<void>>();
 
@@ -118,11 +118,10 @@ export class Channel {
       connection.abort();
       heard.signal();
       if (stopping.aborted) return;
-      const is = { first: this.#failures === 0, heard: this.#heard };
+      const is = { first: this.#delays.isFirst, heard: this.#heard };
       this.#heard = false;
       this.#options.onLost(error, is);
-      const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
-      await retries.sleep(jitter(retryMs), stopping);
+      await retries.sleep(jitter(this.#delays.next()), stopping);
     }
   }
 
@@ -163,7 +162,7 @@ export class Channel {
           throw new QueueError(notHeard);
         }
         if (signal.aborted) return;
-        this.#failures = 0;
+        this.#delays.reset();
         if (!offered && !this.#proven) offer();
         this.#proven = true;
         if (!this.#heard) {

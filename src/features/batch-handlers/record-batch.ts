@@ -1,5 +1,6 @@
 import { jobsInWords } from '../../core/job/jobs-in-words.ts';
 import type { Begun } from '../../core/queries/begin/begin-jobs.ts';
+import { Doubling } from '../../core/time/doubling.ts';
 import { inHalves } from '../../core/worker/base/in-halves.ts';
 import { isAboutTheServer } from '../../core/worker/base/refusal.ts';
 import type { BeginningsOptions } from '../../core/worker/begin/beginnings.ts';
@@ -16,9 +17,6 @@ export interface RecordedBatch {
   /** The database refuses to record them. */
   readonly refused: readonly Attempt[];
 }
-
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /**
  * Records the beginning of the precious attempts of a batch, just before its handler is called; the others
@@ -60,13 +58,13 @@ async function record(
 ): Promise<Begun> {
   const { holder, events, retries } = options;
   const jobs = group.map(({ job }) => job);
-  for (let delayMs = FIRST_RETRY_MS; !stopping.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+  for (const delays = new Doubling(); !stopping.aborted; ) {
     try {
       return await recordBeginnings(options, jobs, stopping);
     } catch (error) {
       if (!isAboutTheServer(error)) throw error;
       events.emit('error', { error, during: `beginning ${jobsInWords(group.length)} of '${holder.queue}'` });
-      await retries.sleep(delayMs, stopping);
+      await retries.sleep(delays.next(), stopping);
     }
   }
   return { begun: new Set(), locked: new Set(jobs.map(({ id }) => id)) };

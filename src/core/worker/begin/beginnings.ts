@@ -2,6 +2,7 @@ import { jobsInWords } from '../../job/jobs-in-words.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Holder } from '../../sql/fence.ts';
+import { Doubling } from '../../time/doubling.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { Bag } from '../base/bag.ts';
 import type { WorkerEmitter } from '../base/events.ts';
@@ -36,8 +37,6 @@ const FIRST_RECORDED = 16;
 const SHRINK = 0.95;
 /** After this a job that the database did not let begin is tried again. */
 export const REFUSED_MS = 10_000;
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /**
  * Lets a crash spend a *precious* attempt, the last one or one after a death, only if it has begun. So such
@@ -62,7 +61,7 @@ export class Beginnings {
   /** How many to record ahead, so that no slot waits for the next statement. */
   #stock = FIRST_RECORDED;
   #maxGroup = MAX_RECORDED;
-  #refusals = 0;
+  readonly #delays = new Doubling();
   #mostArePrecious = false;
 
   constructor(options: BeginningsOptions) {
@@ -93,7 +92,7 @@ export class Beginnings {
 
   /** Whether a statement has failed and is to be sent again: until then claiming more is of no use. */
   get isFailing(): boolean {
-    return this.#refusals > 0 && this.#isRecording;
+    return !this.#delays.isFirst && this.#isRecording;
   }
 
   /**
@@ -238,7 +237,7 @@ export class Beginnings {
         ? Math.min(this.#stock * 2, MAX_RECORDED)
         : Math.max(this.#stock * SHRINK, FIRST_RECORDED);
       this.#maxGroup = Math.min(this.#maxGroup * 2, MAX_RECORDED);
-      this.#refusals = 0;
+      this.#delays.reset();
       for (const attempt of group) this.#move(attempt, begun.has(attempt.job.id));
       const left = group.filter(({ recording }) => recording === 'claimed');
       return {
@@ -254,10 +253,7 @@ export class Beginnings {
           during: `beginning ${jobsInWords(group.length)} of '${holder.queue}'`,
         });
       }
-      if (!isRefused) {
-        const delayMs = Math.min(FIRST_RETRY_MS * 2 ** this.#refusals++, MAX_RETRY_MS);
-        await retries.sleep(delayMs, this.#stopping.signal);
-      }
+      if (!isRefused) await retries.sleep(this.#delays.next(), this.#stopping.signal);
       // The failure may be about one of them: half as many next time, until that one is found.
       this.#maxGroup = Math.max(1, Math.floor(group.length / 2));
       for (const attempt of group) this.#move(attempt, false);

@@ -2,6 +2,7 @@ import { MAX_PRIORITY } from '../../job/limits.ts';
 import { findOverlooked, findOverlookedByKeptPlan, type Reach } from '../../queries/claim/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { Condition } from '../../time/condition.ts';
+import { Doubling } from '../../time/doubling.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { BackgroundPart } from '../base/background.ts';
@@ -58,8 +59,6 @@ const EVERYTHING = new Array<Reach>(MAX_PRIORITY + 1).fill({
   floorMs: Number.POSITIVE_INFINITY,
   endMs: Number.POSITIVE_INFINITY,
 });
-const FIRST_RETRY_MS = 250;
-const MAX_RETRY_MS = 5_000;
 
 /** Sweeps a worker's queues beside its claims, which never look back: finds the due jobs that they passed. */
 export class Sweeper implements BackgroundPart {
@@ -102,7 +101,7 @@ export class Sweeper implements BackgroundPart {
   async run(signal: AbortSignal): Promise<void> {
     const { events, retries } = this.#options;
     this.#nextRoundMs = performance.now() + jitter(this.#options.idleMs());
-    let failures = 0;
+    const delays = new Doubling(250);
     while (!signal.aborted) {
       this.#alarm.clear();
       const nowMs = performance.now();
@@ -116,13 +115,12 @@ export class Sweeper implements BackgroundPart {
       const ofRound = batch.every((queue) => !this.#awake.has(queue));
       try {
         await this.#sweep(batch);
-        failures = 0;
+        delays.reset();
         const endMs = performance.now();
         if (ofRound) this.#nextIdleMs = endMs + (endMs - nowMs) * IDLE_SHARE;
       } catch (error) {
         events.emit('error', { error, during: 'sweeping' });
-        const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** failures++, MAX_RETRY_MS);
-        if (await retries.sleep(jitter(pauseMs), signal)) failures = 0;
+        if (await retries.sleep(jitter(delays.next()), signal)) delays.reset();
       }
     }
   }

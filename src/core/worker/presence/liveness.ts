@@ -12,6 +12,7 @@ import { WORKERS_GONE } from '../../sql/wake-channel.ts';
 import type { GoneLimits } from '../../sql/why-gone.ts';
 import { Condition } from '../../time/condition.ts';
 import type { Deadline, Deadlines } from '../../time/deadlines.ts';
+import { Doubling } from '../../time/doubling.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { checkEveryMs } from './check-rate.ts';
@@ -31,7 +32,6 @@ const HEARTBEAT_MS = 4_000;
 const LONE_HEARTBEAT_MS = 2_500;
 /** Suspects may have to be looked at sooner, but not in a tight loop. */
 const MIN_PAUSE_MS = 50;
-const FIRST_RETRY_MS = 250;
 /** Peers wait for a sign of life for `reconnectMs`, and a loss of the network may have taken most of it. */
 const MAX_RETRY_MS = 500;
 /** An outage is reported at once, and again at this interval while it lasts. */
@@ -112,7 +112,7 @@ export class Liveness implements BackgroundPart {
   crew = 1;
   /** Until then it only says that it is alive. */
   #nextCheckMs = Number.NEGATIVE_INFINITY;
-  #failures = 0;
+  readonly #delays = new Doubling(250, MAX_RETRY_MS);
   #reportedMs = Number.NEGATIVE_INFINITY;
   /** Whether a session may still come before the first claim. */
   #expectsSession = true;
@@ -224,11 +224,11 @@ export class Liveness implements BackgroundPart {
         this.#reportedMs = nowMs;
         events.emit('error', { error, during: 'the heartbeat' });
       }
-      return Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
+      return this.#delays.next();
     }
     if (this.#shown.changes > 0 || !this.#expectsSession) this.#markReady();
-    if (this.#failures > 0 || this.#wasCutOff) onReturn();
-    this.#failures = 0;
+    if (!this.#delays.isFirst || this.#wasCutOff) onReturn();
+    this.#delays.reset();
     this.#wasCutOff = false;
     this.#reportedMs = Number.NEGATIVE_INFINITY;
     const nowMs = performance.now();

@@ -6,6 +6,7 @@ import { unlockSession } from '../../queries/presence/unlock-session.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import { isLoss } from '../../sql/is-loss.ts';
+import { Doubling } from '../../time/doubling.ts';
 import { jitter } from '../../time/jitter.ts';
 import { settlesWithin } from '../../time/resolves-within.ts';
 import { sleep } from '../../time/sleep.ts';
@@ -22,7 +23,6 @@ export interface SessionOptions {
 }
 
 /** Soon at first: a peer's test takes a millisecond. Later the server must notice a dead connection. */
-const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
 /** After this a statement goes to the pool too: peers need a sign of life before they declare it gone. */
 const PROMPT_MS = 1_000;
@@ -61,10 +61,10 @@ export class Session {
     const { runner, signal } = connection;
     let held: HeldSession | undefined;
     try {
-      for (let retryMs = FIRST_RETRY_MS; held === undefined; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+      for (const delays = new Doubling(50, MAX_RETRY_MS); held === undefined; ) {
         held = await lockSession(runner, tables, workerId);
         if (signal.aborted) break;
-        if (held === undefined) await sleep(jitter(retryMs), signal);
+        if (held === undefined) await sleep(jitter(delays.next()), signal);
       }
     } catch (error) {
       // The listener reports a lost connection, and makes another a moment later.

@@ -5,6 +5,7 @@ import { nextTurn } from '../../runtime.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import { Condition } from '../../time/condition.ts';
+import { Doubling } from '../../time/doubling.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
@@ -75,7 +76,7 @@ type Value = readonly [Attempt, string];
 
 /** When a value that was refused is tried again. */
 interface Refusal {
-  readonly times: number;
+  readonly delays: Doubling;
   readonly againMs: number;
 }
 
@@ -175,9 +176,8 @@ class QueueProgress implements BackgroundPart {
 
   #refuse(attempt: Attempt, error: unknown): void {
     const { id, queue } = attempt.job;
-    const times = (this.#refusals.get(attempt)?.times ?? 0) + 1;
-    const waitMs = Math.min(RETRY_MS * 2 ** (times - 1), MAX_REFUSED_MS);
-    this.#refusals.set(attempt, { times, againMs: performance.now() + waitMs });
+    const delays = this.#refusals.get(attempt)?.delays ?? new Doubling(RETRY_MS, MAX_REFUSED_MS);
+    this.#refusals.set(attempt, { delays, againMs: performance.now() + delays.next() });
     this.#events.emit('error', { error, during: `writing the progress of job ${id} of '${queue}'` });
   }
 }

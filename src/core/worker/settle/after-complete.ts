@@ -1,5 +1,6 @@
 import type { Transition } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import { Doubling } from '../../time/doubling.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { isAboutTheServer } from '../base/refusal.ts';
@@ -20,9 +21,6 @@ export interface AfterCompleteOptions {
   /** Aborted when what the database refuses is to be tried no more. */
   readonly leave: AbortSignal;
 }
-
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /**
  * After `complete(tx)` only the database knows whether it has committed: the handler may have swallowed a
@@ -69,14 +67,14 @@ export async function handlerHasEnded(options: AfterCompleteOptions, job: Claime
 /** The same, asked until the database answers; `undefined` when it did not before the end. */
 async function untilKnown(options: AfterCompleteOptions, job: ClaimedJob): Promise<boolean | undefined> {
   const { retries, giveUp, leave } = options;
-  for (let delayMs = FIRST_RETRY_MS; !giveUp.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+  for (const delays = new Doubling(); !giveUp.aborted; ) {
     try {
       return await hasEnded(options, job);
     } catch (error) {
       // Once: during an outage each job that has ended would say so again and again.
-      if (delayMs === FIRST_RETRY_MS) noteUnanswered(options, job, error);
+      if (delays.isFirst) noteUnanswered(options, job, error);
       if (leave.aborted && !isAboutTheServer(error)) return undefined;
-      await retries.sleep(delayMs, giveUp);
+      await retries.sleep(delays.next(), giveUp);
     }
   }
   return undefined;

@@ -3,6 +3,7 @@ import { NO_GROUP } from '../../job/group.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import { Doubling } from '../../time/doubling.ts';
 import { sleep } from '../../time/sleep.ts';
 import { isAboutAccess, isCancelled } from '../base/refusal.ts';
 import type { Attempt } from '../run/attempt.ts';
@@ -37,9 +38,6 @@ interface Concluded {
   readonly transition: Transition;
   readonly durationMs: number;
 }
-
-const FIRST_AGAIN_MS = 1_000;
-const MAX_AGAIN_MS = 60_000;
 
 /** Writes how an attempt has ended, then announces it; throws nothing. */
 export function conclude(
@@ -185,14 +183,14 @@ async function untilAccepted(
 ): Promise<void> {
   const { job } = attempt;
   let error = refusal;
-  for (let delayMs = FIRST_AGAIN_MS; ; delayMs = Math.min(delayMs * 2, MAX_AGAIN_MS)) {
+  for (const delays = new Doubling(1_000, 60_000); ; ) {
     events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
     // It stays held until the worker has stopped, and is given back then.
     if (leave.aborted) {
       onLeftover(attempt);
       return;
     }
-    await sleep(delayMs, leave);
+    await sleep(delays.next(), leave);
     try {
       await tryAgain();
       return;

@@ -5,6 +5,7 @@ import type { Transition } from '../../job/transition.ts';
 import { nextTurn } from '../../runtime.ts';
 import type { HeldJob } from '../../sql/fence.ts';
 import { isDistributed } from '../../sql/statement-context.ts';
+import { Doubling } from '../../time/doubling.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
 import { halves } from '../base/in-halves.ts';
@@ -24,8 +25,6 @@ export interface SettlerOptions extends Omit<WriteSettlementsOptions, 'keptPlans
   readonly retries: Retries;
 }
 
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 const FIRST_LOCKED_MS = 25;
 const MAX_LOCKED_MS = 500;
 
@@ -164,7 +163,7 @@ export class Settler {
     locks: 'briefly' | 'skip',
   ): Promise<PendingSettlement[]> {
     const { events, holder, retries, giveUp } = this.#options;
-    for (let delayMs = FIRST_RETRY_MS; !giveUp.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+    for (const delays = new Doubling(); !giveUp.aborted; ) {
       try {
         return await writeSettlements(this.#options, batch, locks);
       } catch (error) {
@@ -172,7 +171,7 @@ export class Settler {
         if (!isAboutTheServer(error)) throw error;
         for (const one of batch) one.uncertain ||= one.sent;
         events.emit('error', { error, during: `settling ${jobsInWords(batch.length)} of '${holder.queue}'` });
-        if (await retries.sleep(delayMs, giveUp)) delayMs = FIRST_RETRY_MS;
+        if (await retries.sleep(delays.next(), giveUp)) delays.reset();
       }
     }
     return [];
@@ -213,12 +212,9 @@ export class Settler {
 
   async #writeLocked(): Promise<void> {
     let before = this.#locked.length;
-    for (
-      let delayMs = FIRST_LOCKED_MS;
-      this.#locked.length > 0;
-      delayMs = Math.min(delayMs * 2, MAX_LOCKED_MS)
-    ) {
-      await sleep(delayMs, this.#options.giveUp);
+    const delays = new Doubling(FIRST_LOCKED_MS, MAX_LOCKED_MS);
+    while (this.#locked.length > 0) {
+      await sleep(delays.next(), this.#options.giveUp);
       let waiting = this.#locked;
       this.#locked = [];
       while (waiting.length > 0) {
@@ -227,7 +223,7 @@ export class Settler {
         await this.#writeBeside(batch);
       }
       // Some became free, or others came: the next may be free as soon.
-      if (this.#locked.length !== before) delayMs = FIRST_LOCKED_MS / 2;
+      if (this.#locked.length !== before) delays.reset();
       before = this.#locked.length;
     }
     this.#unlocking = false;

@@ -4,6 +4,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { HeldJob } from '../../sql/fence.ts';
 import { Condition } from '../../time/condition.ts';
+import { Doubling } from '../../time/doubling.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
@@ -45,7 +46,6 @@ const GATHER_MS = 20;
 const ALL_AGAIN_MS = 400;
 /** So long for each job that it has asked about, no other look asks about all: they may be thousands. */
 const MS_PER_JOB = 0.1;
-const MAX_RETRY_MS = 5_000;
 /** An outage is reported at once, and again at this interval while it lasts. */
 const REPORT_EVERY_MS = 5_000;
 
@@ -80,18 +80,21 @@ export class Requests implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     const { retries } = this.#options;
-    let failures = (await this.#look()) ? 0 : 1;
-    if (failures === 0) this.#markReady();
+    const delays = new Doubling(2 * POLL_MS);
+    let answered = await this.#look();
+    if (answered) this.#markReady();
     while (!signal.aborted) {
       // While the database is away it asks less and less often, and at once when the database is back.
-      if (failures > 0) await retries.sleep(jitter(Math.min(POLL_MS * 2 ** failures, MAX_RETRY_MS)), signal);
+      if (!answered) await retries.sleep(jitter(delays.next()), signal);
       else if (!(await this.#rest(signal))) continue;
       await sleep(GATHER_MS, signal);
       if (signal.aborted) return;
       // A signal from here on may tell of something that this look does not see.
       this.#alarm.clear();
-      failures = (await this.#look()) ? 0 : failures + 1;
-      if (failures === 0) this.#markReady();
+      answered = await this.#look();
+      if (!answered) continue;
+      delays.reset();
+      this.#markReady();
     }
   }
 

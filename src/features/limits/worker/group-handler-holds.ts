@@ -1,12 +1,10 @@
 import { jobsInWords } from '../../../core/job/jobs-in-words.ts';
+import { Doubling } from '../../../core/time/doubling.ts';
 import { Rounds } from '../../../core/worker/base/rounds.ts';
 import type { HandlerHoldsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { HandlerHolds } from '../../../core/worker/settle/handler-holds.ts';
 import { type EndedByHandler, endHandlerHolds } from '../queries/end-handler-holds.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
-
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /**
  * Where jobs are in groups: the slots of jobs that their handlers have ended by `complete(tx)`, which are
@@ -28,7 +26,7 @@ export class GroupHandlerHolds implements HandlerHolds {
   async #write(ended: readonly EndedByHandler[]): Promise<void> {
     const { db, tables, holder, events, retries, giveUp } = this.#options;
     if (holder.workerId === null) return;
-    for (let delayMs = FIRST_RETRY_MS; !giveUp.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+    for (const delays = new Doubling(); !giveUp.aborted; ) {
       try {
         await endHandlerHolds(db, tables, holder, ended);
         return;
@@ -37,7 +35,7 @@ export class GroupHandlerHolds implements HandlerHolds {
           error,
           during: `freeing the slots of ${jobsInWords(ended.length)} of '${holder.queue}'`,
         });
-        await retries.sleep(delayMs, giveUp);
+        await retries.sleep(delays.next(), giveUp);
       }
     }
   }

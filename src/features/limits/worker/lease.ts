@@ -1,3 +1,4 @@
+import { Doubling } from '../../../core/time/doubling.ts';
 import { jitter } from '../../../core/time/jitter.ts';
 import type { LeaseQuestion } from '../queries/find-leases.ts';
 import type { LeaseWish } from '../queries/take-lease.ts';
@@ -14,8 +15,6 @@ const UNUSED_MS = 100;
 const CLAIMS_AWAITED = 2;
 /** Ends of handlers within this time are told together. */
 const GATHER_MS = 20;
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /** What a worker may ask for now, of its {@link Lease}. */
 export type Wish = Omit<LeaseWish, keyof LeaseQuestion | 'workerId'>;
@@ -58,7 +57,7 @@ export class Lease {
   #claiming = false;
   /** How many claims may still end before what is not used is given back. */
   #awaited = 0;
-  #failures = 0;
+  readonly #delays = new Doubling();
   #retryMs = Number.NEGATIVE_INFINITY;
   #sharing = 0;
 
@@ -183,12 +182,12 @@ export class Lease {
     const sent = this.#sent;
     this.#sent = undefined;
     this.#version++;
-    this.#failures = 0;
+    this.#delays.reset();
     // The worker was declared gone meanwhile: the answer does not count.
     if (sent === undefined || sent.era !== this.#era) return;
     if (share === undefined) {
       this.noteGone();
-      this.#retryMs = nowMs + FIRST_RETRY_MS;
+      this.#retryMs = nowMs + this.#delays.firstMs;
       return;
     }
     this.#uncertain = false;
@@ -209,7 +208,7 @@ export class Lease {
     this.#version++;
     if (isLost) this.#era++;
     this.#uncertain = true;
-    this.#retryMs = nowMs + jitter(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS));
+    this.#retryMs = nowMs + jitter(this.#delays.next());
   }
 
   /** The worker was declared gone: it has no slots, and must report again what it runs. */

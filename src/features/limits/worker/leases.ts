@@ -1,6 +1,7 @@
 import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { Condition } from '../../../core/time/condition.ts';
+import { Doubling } from '../../../core/time/doubling.ts';
 import { jitter } from '../../../core/time/jitter.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
@@ -46,7 +47,6 @@ const MAX_LOOK_MS = 4_000;
 const LOOK_PER_WORKER_MS = 5;
 /** Among more workers none is told of free slots: each of them hears each notification. */
 const MOST_TOLD = 100;
-const FIRST_RETRY_MS = 100;
 /** An outage is reported at once, and again at this interval while it lasts. */
 const REPORT_EVERY_MS = 5_000;
 
@@ -61,7 +61,7 @@ export class Leases implements BackgroundPart {
   /** The statements under way. */
   readonly #sent = new Set<Promise<void>>();
   #lookMs = Number.NEGATIVE_INFINITY;
-  #failures = 0;
+  readonly #delays = new Doubling(100, MAX_LOOK_MS);
   #reportedMs = Number.NEGATIVE_INFINITY;
   #markReady: () => void = () => undefined;
   /** Fulfilled when it has looked which limits there are, or could not. */
@@ -222,14 +222,14 @@ export class Leases implements BackgroundPart {
         lease.noteLook(look, version, nowMs);
         starts?.noteRate(look.rate);
       }
-      this.#failures = 0;
+      this.#delays.reset();
       this.#lookMs = nowMs + jitter(this.#restMs());
       for (const limiter of this.#turns.keys()) {
         limiter.noteChange();
         this.wake(limiter);
       }
     } catch (error) {
-      this.#lookMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_LOOK_MS);
+      this.#lookMs = performance.now() + this.#delays.next();
       this.#report(error, 'looking at limits');
     }
   }

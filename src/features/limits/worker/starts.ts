@@ -1,3 +1,4 @@
+import { Doubling } from '../../../core/time/doubling.ts';
 import { jitter } from '../../../core/time/jitter.ts';
 import type { RateQuestion, StartsGrant, StartsWish } from '../queries/take-starts.ts';
 import type { Rate } from '../settings/limit-settings.ts';
@@ -20,8 +21,6 @@ const MAX_STRETCH = 32;
 const AHEAD_PART = 4;
 /** Workers that wait for the same starts do not all ask at the same instant. */
 const SPREAD_PART = 4;
-const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /** What a worker may ask for now, of its {@link Starts}. */
 export type WantedStarts = Omit<StartsWish, keyof RateQuestion | 'workerId'>;
@@ -66,7 +65,7 @@ export class Starts {
   #isShut = false;
   /** From when on it may ask; until then it was refused some. */
   #askMs = Number.NEGATIVE_INFINITY;
-  #failures = 0;
+  readonly #delays = new Doubling();
   readonly #stretch = new Stretch(MAX_STRETCH);
   /** So long before starts become void it asks for others, if it will need them. */
   #leadMs = 0;
@@ -202,11 +201,11 @@ export class Starts {
   noteAnswer(answer: StartsGrant | undefined, nowMs: number): void {
     const sent = this.#sent;
     this.#sent = undefined;
-    this.#failures = 0;
+    this.#delays.reset();
     if (sent === undefined) return;
     const { wish, atMs } = sent;
     if (answer === undefined) {
-      this.#askMs = nowMs + FIRST_RETRY_MS;
+      this.#askMs = nowMs + this.#delays.firstMs;
       return;
     }
     const { rate, granted, part, left, freeInMs, freeThen } = answer;
@@ -233,7 +232,7 @@ export class Starts {
   /** What was sent has failed. What it may have brought is lost, and free again after a window. */
   noteFailure(nowMs: number): void {
     this.#sent = undefined;
-    this.#askMs = nowMs + jitter(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS));
+    this.#askMs = nowMs + jitter(this.#delays.next());
   }
 
   /** A look has found what was set at run time. */
@@ -247,7 +246,7 @@ export class Starts {
 
   /** There is a database again, or another rate: it need not wait longer to ask. */
   askSoon(): void {
-    this.#failures = 0;
+    this.#delays.reset();
     this.#askMs = Number.NEGATIVE_INFINITY;
   }
 

@@ -1,6 +1,7 @@
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { Condition } from '../../../core/time/condition.ts';
+import { Doubling } from '../../../core/time/doubling.ts';
 import { jitter } from '../../../core/time/jitter.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import { sleep } from '../../../core/time/sleep.ts';
@@ -93,18 +94,18 @@ export class Firing implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     const { events, retries } = this.#options;
-    let failures = 0;
+    const delays = new Doubling(1_000, MAX_RETRY_MS);
     while (!signal.aborted) {
       try {
         const restMs = await this.look(signal);
-        failures = 0;
+        delays.reset();
         await this.#alarm.wait(restMs, signal);
         await sleep(Math.random() * SPREAD_MS, signal);
         // A signal from here on may tell of something that the next look does not see.
         this.#alarm.clear();
       } catch (error) {
         events.emit('error', { error, during: 'firing schedules' });
-        await retries.sleep(jitter(Math.min(1_000 * 2 ** failures++, MAX_RETRY_MS)), signal);
+        await retries.sleep(jitter(delays.next()), signal);
       }
     }
   }

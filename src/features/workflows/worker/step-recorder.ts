@@ -1,6 +1,7 @@
 import { nextTurn } from '../../../core/runtime.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import type { Holder } from '../../../core/sql/fence.ts';
+import { Doubling } from '../../../core/time/doubling.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
@@ -90,7 +91,8 @@ export class StepRecorder {
   async #write(batch: readonly PendingStep[], locks: 'briefly' | 'skip'): Promise<void> {
     const { holder, events, retries } = this.#options;
     let open = batch;
-    for (let delayMs = FIRST_RETRY_MS; open.length > 0; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+    const delays = new Doubling(FIRST_RETRY_MS, MAX_RETRY_MS);
+    for (let isFirst = true; open.length > 0; isFirst = false) {
       try {
         this.#keepLocked(await this.#record(open, locks));
         return;
@@ -103,14 +105,12 @@ export class StepRecorder {
           this.#refuse(open, error);
           return;
         }
-        if (delayMs === FIRST_RETRY_MS) {
+        if (isFirst) {
           events.emit('error', { error, during: `recording ${open.length} steps of '${holder.queue}'` });
         }
         open = stillOpen(open);
         const [first] = open;
-        if (first !== undefined && (await retries.sleep(delayMs, first.until.signal))) {
-          delayMs = FIRST_RETRY_MS;
-        }
+        if (first !== undefined && (await retries.sleep(delays.next(), first.until.signal))) delays.reset();
         open = stillOpen(open);
       }
     }
@@ -185,17 +185,14 @@ export class StepRecorder {
   async #writeLocked(): Promise<void> {
     const { signal } = new AbortController();
     let before = this.#locked.length;
-    for (
-      let delayMs = FIRST_RETRY_MS;
-      this.#locked.length > 0;
-      delayMs = Math.min(delayMs * 2, MAX_LOCKED_MS)
-    ) {
-      await this.#options.retries.sleep(delayMs, signal);
+    const delays = new Doubling(FIRST_RETRY_MS, MAX_LOCKED_MS);
+    while (this.#locked.length > 0) {
+      await this.#options.retries.sleep(delays.next(), signal);
       const waiting = stillOpen(this.#locked);
       this.#locked = [];
       while (waiting.length > 0) await this.#write(takeBatch(waiting), 'skip');
       // Some became free, or others came: the next may be free as soon.
-      if (this.#locked.length !== before) delayMs = FIRST_RETRY_MS / 2;
+      if (this.#locked.length !== before) delays.reset();
       before = this.#locked.length;
     }
     this.#unlocking = false;

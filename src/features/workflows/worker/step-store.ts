@@ -9,6 +9,7 @@ import type { Holder } from '../../../core/sql/fence.ts';
 import type { RowLocks } from '../../../core/sql/row-locks.ts';
 import { transact } from '../../../core/sql/transact.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
+import { Doubling } from '../../../core/time/doubling.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import { whileLocked } from '../../../core/time/while-locked.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
@@ -44,8 +45,6 @@ import type { StepFinder } from './step-finder.ts';
 import type { StepRecorder } from './step-recorder.ts';
 
 const OTHER_CAME_FIRST = 'Something else came first for the job that enqueued it';
-const FIRST_RETRY_MS = 50;
-const MAX_RETRY_MS = 2_000;
 const UNIQUE_VIOLATION = '23505';
 
 export interface WorkerStoreOptions {
@@ -78,15 +77,16 @@ export async function answeredTo<T>(
   until = untilTold(attempt),
 ): Promise<T> {
   const { job } = attempt;
-  for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+  const delays = new Doubling(50, 2_000);
+  for (let isFirst = true; ; isFirst = false) {
     try {
       return await ask();
     } catch (error) {
       if (!isAboutTheServer(error) && !isAboutLocks(error)) throw error;
-      if (delayMs === FIRST_RETRY_MS && isAboutTheServer(error)) {
+      if (isFirst && isAboutTheServer(error)) {
         events.emit('error', { error, during: `a step of job ${job.id} of '${job.queue}'` });
       }
-      if (await retries.sleep(delayMs, until.signal)) delayMs = FIRST_RETRY_MS;
+      if (await retries.sleep(delays.next(), until.signal)) delays.reset();
       until.check();
     }
   }
