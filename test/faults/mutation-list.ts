@@ -246,7 +246,7 @@ export const mutations: readonly Mutation[] = [
     name: 'a parked job that is due again is not put before its time',
     edits: [
       {
-        file: 'src/core/queries/settle/unpark-jobs.ts',
+        file: 'src/features/workflows/queries/unpark-jobs.ts',
         text: ': sql`least(j.run_at, now.at)`',
         by: ': sql`greatest(j.run_at, now.at)`',
       },

@@ -1,6 +1,6 @@
 import type { EnqueueResult } from 'drizzle-queue';
 import { expect } from 'vitest';
-import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
+import { unparkJobs } from '../../src/features/workflows/queries/unpark-jobs.ts';
 import { definitionOf } from './endings.ts';
 import { NO_GROUP } from './group-model.ts';
 import type { Doings, Happenings } from './happenings.ts';

@@ -62,7 +62,6 @@ import { findFatesQuery } from '../../src/core/queries/settle/find-fates.ts';
 import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
 import { parkJobsQuery } from '../../src/core/queries/settle/park-jobs.ts';
 import { rescheduleJobsQuery } from '../../src/core/queries/settle/reschedule-jobs.ts';
-import { unparkJobsQuery } from '../../src/core/queries/settle/unpark-jobs.ts';
 import { writeProgressQuery } from '../../src/core/queries/settle/write-progress.ts';
 import { inContext } from '../../src/core/sql/statement-context.ts';
 import { carryOverJobsQuery } from '../../src/entries/import/queries/carry-over-jobs.ts';
@@ -147,6 +146,7 @@ import { receiveSignalQuery } from '../../src/features/workflows/queries/receive
 import { recordStepsQuery } from '../../src/features/workflows/queries/record-steps.ts';
 import { sendSignalQuery } from '../../src/features/workflows/queries/send-signal.ts';
 import { showStepsQuery } from '../../src/features/workflows/queries/show-steps.ts';
+import { unparkJobsQuery } from '../../src/features/workflows/queries/unpark-jobs.ts';
 import * as workflowTables from '../../src/features/workflows/schema/index.ts';
 import { hasBegun } from '../../src/features/workflows/sql/begun-job.ts';
 import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';

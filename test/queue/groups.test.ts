@@ -10,8 +10,8 @@ import {
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
 import { fireSchedules } from '../../src/features/schedules/queries/fire-schedules.ts';
+import { unparkJobs } from '../../src/features/workflows/queries/unpark-jobs.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { begin, commit, twoBackends } from '../queries/support/locks.ts';
 import { addControlTables } from '../support/control-tables.ts';

@@ -5,7 +5,6 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
-import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../src/core/sql/executor.ts';
 import { endMembers } from '../../src/features/batches/queries/end-members.ts';
 import { endUnclaimed } from '../../src/features/batches/queries/end-unclaimed.ts';
@@ -14,6 +13,7 @@ import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts'
 import { findStepsOfOne } from '../../src/features/workflows/queries/find-steps.ts';
 import { finishWaitingJob } from '../../src/features/workflows/queries/finish-waiting-job.ts';
 import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
+import { unparkJobs } from '../../src/features/workflows/queries/unpark-jobs.ts';
 import { redriveFrom } from '../../src/features/workflows/redrive.ts';
 import { Tokens } from '../../src/features/workflows/tokens/tokens.ts';
 import { claim, clearTables, jobRow, resultRow, tables } from '../queries/support/jobs.ts';

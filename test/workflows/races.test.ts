@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parkJobs } from '../../src/core/queries/settle/park-jobs.ts';
-import { unparkJobs } from '../../src/core/queries/settle/unpark-jobs.ts';
 import { countBatch } from '../../src/features/batches/queries/count-batch.ts';
 import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { growBatch } from '../../src/features/batches/queries/grow-batch.ts';
@@ -12,6 +11,7 @@ import { waitForBatches } from '../../src/features/batches/queries/wait-for-batc
 import { receiveSignal } from '../../src/features/workflows/queries/receive-signal.ts';
 import { recordOneStep } from '../../src/features/workflows/queries/record-one-step.ts';
 import { sendSignal } from '../../src/features/workflows/queries/send-signal.ts';
+import { unparkJobs } from '../../src/features/workflows/queries/unpark-jobs.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { emptyTables } from '../support/empty-tables.ts';

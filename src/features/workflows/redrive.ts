@@ -1,7 +1,6 @@
 import { checkId, checkObject, checkText } from '../../core/job/limits.ts';
 import { redriveJobs } from '../../core/queries/operate/redrive-jobs.ts';
 import { runJobNow } from '../../core/queries/operate/run-job-now.ts';
-import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import { groupsIn } from '../../core/sql/statement-context.ts';
@@ -11,6 +10,7 @@ import { findJobWithStep } from './queries/find-job-with-step.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
 import { lockLiveJob } from './queries/lock-live-job.ts';
 import { lockMailboxes } from './queries/lock-mailboxes.ts';
+import { unparkJobs } from './queries/unpark-jobs.ts';
 import type { TablesOfWorkflows } from './sql/workflow-tables.ts';
 import { unknownStep } from './unknown-step.ts';
 

@@ -11,7 +11,6 @@ import {
 import { shown } from '../../core/job/shown.ts';
 import { cancellation } from '../../core/job/transition.ts';
 import { databaseTime } from '../../core/queries/operate/database-time.ts';
-import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
@@ -62,6 +61,7 @@ import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
 import { findStepsOfOne, type StepRecord } from './queries/find-steps.ts';
 import { sendSignal } from './queries/send-signal.ts';
 import { type ShownSteps, type StepsToShow, showSteps } from './queries/show-steps.ts';
+import { unparkJobs } from './queries/unpark-jobs.ts';
 import { checkRedrive, type RedriveFromResult, redriveFrom } from './redrive.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
 import { hasBegun } from './sql/begun-job.ts';

@@ -103,7 +103,6 @@ import { finishJobsQuery } from '../../../src/core/queries/settle/finish-jobs.ts
 import { parkJobsQuery } from '../../../src/core/queries/settle/park-jobs.ts';
 import { rescheduleJobsQuery } from '../../../src/core/queries/settle/reschedule-jobs.ts';
 import { transactionIdQuery } from '../../../src/core/queries/settle/transaction-id.ts';
-import { unparkJobsQuery } from '../../../src/core/queries/settle/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/core/queries/settle/write-progress.ts';
 import type { QueueTables } from '../../../src/core/schema/index.ts';
 import { contextOf, inContext } from '../../../src/core/sql/statement-context.ts';
@@ -226,6 +225,7 @@ import { recordOneStepQuery } from '../../../src/features/workflows/queries/reco
 import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
 import { sendSignalQuery } from '../../../src/features/workflows/queries/send-signal.ts';
 import { showStepsQuery } from '../../../src/features/workflows/queries/show-steps.ts';
+import { unparkJobsQuery } from '../../../src/features/workflows/queries/unpark-jobs.ts';
 import {
   queueBatches,
   queueMailboxes,

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from '../../sql/executor.ts';
-import { arrayText } from '../../sql/fence.ts';
-import { notedGroups } from '../../sql/grouped-jobs.ts';
-import { groupsIn, isDistributed } from '../../sql/statement-context.ts';
-import { notifyWorkers } from '../presence/notify-workers.ts';
+import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { groupsIn } from '../../../core/sql/statement-context.ts';
 
 export interface Unpark {
   readonly queue: string;
@@ -34,32 +34,16 @@ export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark
   return new Set(rows.map(({ id }) => Number(id)));
 }
 
-/** Read from the row: of a join with what was locked, Postgres may make a nested loop over all pairs. */
-const AFTER_CLAIM = {
-  column: sql``,
-  from: sql``,
-  and: sql``,
-  value: sql`j.claimed_at + interval '1 microsecond'`,
-};
-
-/** Citus takes no sum of a time and an interval in the `set` of an update. */
-const ON_CITUS = {
-  column: sql`, j.claimed_at + interval '1 microsecond' as after_claim`,
-  from: sql`, live`,
-  and: sql` and live.id = j.id`,
-  value: sql`live.after_claim`,
-};
-
+/** `claimed_at` is of the row: of a join with `live`, Postgres may make a nested loop over all pairs. */
 export function unparkJobsQuery(
   tables: QueueTables,
   { queue, ids, onlyWaiting }: Omit<Unpark, 'channel'>,
 ): SQL {
   const { queueJobs } = tables;
-  const afterClaim = isDistributed(tables) ? ON_CITUS : AFTER_CLAIM;
   const ctes = sql`
     with now as materialized (select statement_timestamp() as at),
     live as materialized (
-      select j.id${afterClaim.column} from ${queueJobs} as j
+      select j.id from ${queueJobs} as j
       where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
       order by j.id for no key update
     )`;
@@ -70,9 +54,9 @@ export function unparkJobsQuery(
         ? sql`case when j.blockers is null then j.run_at else least(j.run_at, now.at) end`
         : sql`least(j.run_at, now.at)`
     }
-      else greatest(now.at, ${afterClaim.value}) end
-    from now${afterClaim.from}
-    where j.queue = ${queue} and j.id = any(array(select id from live))${afterClaim.and}
+      else greatest(now.at, j.claimed_at + interval '1 microsecond') end
+    from now
+    where j.queue = ${queue} and j.id = any(array(select id from live))
     returning j.id`;
   if (groupsIn(tables, queue) === undefined) return sql`${ctes}${update}`;
   return sql`${ctes},
