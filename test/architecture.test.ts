@@ -12,6 +12,8 @@ interface Part {
   readonly files: RegExp;
   /** The parts that it may import beside itself; `public` are the {@link PUBLIC} files. */
   readonly parts: readonly string[];
+  /** Of a feature: the other features that it may import, and why. */
+  readonly others?: Readonly<Record<string, string>>;
   /** The packages that it may import. */
   readonly packages: RegExp;
   readonly reason: string;
@@ -128,19 +130,22 @@ const parts: Readonly<Record<string, Part>> = {
   },
   'features/limits': {
     files: /^features\/limits\//,
-    parts: ['errors', 'core', 'features/control'],
+    parts: ['errors', 'core'],
+    others: { 'features/control': 'the tables of the limits, their leases and starts' },
     packages: DRIZZLE,
     reason: 'how many at once and how fast: only who has limits loads it',
   },
   'features/schedules': {
     files: /^features\/schedules\//,
-    parts: ['errors', 'core', 'features/control'],
+    parts: ['errors', 'core'],
+    others: { 'features/control': 'the table of the schedules' },
     packages: new RegExp(`${DRIZZLE.source}|^croner$`),
     reason: 'what fires by the clock: only who has schedules loads it, and croner with it',
   },
   'features/keys': {
     files: /^features\/keys\//,
-    parts: ['errors', 'core', 'features/control'],
+    parts: ['errors', 'core'],
+    others: { 'features/control': 'the table of the keys' },
     packages: DRIZZLE,
     reason: 'debounce, throttle and the like: loaded by the first enqueue that uses one',
   },
@@ -158,9 +163,10 @@ const parts: Readonly<Record<string, Part>> = {
   },
   'features/workflows': {
     files: /^features\/workflows\//,
-    parts: ['errors', 'core', 'features/batches'],
+    parts: ['errors', 'core'],
+    others: { 'features/batches': 'children and the jobs of a flow are members of batches' },
     packages: DRIZZLE,
-    reason: 'steps, waits and signals: only who has the tables loads it; children are members of batches',
+    reason: 'steps, waits and signals: only who has the tables loads it',
   },
   'features/batch-handlers': {
     files: /^features\/batch-handlers\//,
@@ -388,14 +394,15 @@ function importViolations(path: string, source: SourceFacts, sources: ReadonlyMa
     if (!sources.has(target)) return [broken('there is no such file in src')];
     const [targetName = 'nothing'] = partOf(target) ?? [];
     if (targetName === name) return outOfOrder(name, path, target);
-    const allowed = part.parts.some(
+    const mayImport = [...part.parts, ...Object.keys(part.others ?? {})];
+    const allowed = mayImport.some(
       (each) =>
         targetName === each ||
         targetName.startsWith(`${each}/`) ||
         (each === 'public' && PUBLIC.includes(target)),
     );
     if (allowed) return [];
-    return [broken(`${name} may import ${part.parts.join(', ') || 'no other part'}, not ${targetName}`)];
+    return [broken(`${name} may import ${mayImport.join(', ') || 'no other part'}, not ${targetName}`)];
   });
 }
 
@@ -594,6 +601,24 @@ test('the face that entries have beside the public names has what they take, and
   expect(PUBLIC.flatMap((path) => namesFrom(path, /^\./)).filter((name) => offered.includes(name))).toEqual(
     [],
   );
+});
+
+test('a feature imports another only for a reason of its own', () => {
+  const features = Object.entries(parts).filter(([name]) => name.startsWith('features/'));
+  expect(features.flatMap(([, part]) => part.parts).filter((each) => each.startsWith('features'))).toEqual(
+    [],
+  );
+  const imported = new Set(
+    [...sources.keys()].flatMap((path) =>
+      factsOf(path, sources.get(path) ?? '').imports.map(
+        (specifier) => `${partOf(path)?.[0]}: ${partOf(resolve(path, specifier))?.[0]}`,
+      ),
+    ),
+  );
+  const allowed = features.flatMap(([name, { others = {} }]) =>
+    Object.keys(others).map((other) => `${name}: ${other}`),
+  );
+  expect(allowed.filter((each) => !imported.has(each))).toEqual([]);
 });
 
 test('an exception that is no longer needed is taken back', () => {
