@@ -1,6 +1,7 @@
 /**
  * What the entries of this package take from inside it, beside the public names of index.ts. The package does
- * not export it, and it may change in any version. A name that an app would use belongs in index.ts instead.
+ * not export it, and it may change in any version. A name that an app would use belongs in index.ts instead,
+ * and one that only the testing kit takes in testing-face.ts.
  */
 
 // How options are checked, values shown and errors described, in every entry with the same words.
@@ -10,22 +11,17 @@ export { describeThrown } from './core/job/describe-error.ts';
 export { checkOptions, namesOf } from './core/job/known-options.ts';
 export {
   checkBoolean,
-  checkDate,
-  checkDurationMs,
-  checkId,
   checkInteger,
   checkObject,
   checkText,
   MAX_ATTEMPTS,
-  MAX_DELAY_MS,
   MAX_NAME_BYTES,
   MAX_PRIORITY,
-  MAX_TIMER_MS,
   MAX_UNIQUE_KEY_BYTES,
 } from './core/job/limits.ts';
 export { shown } from './core/job/shown.ts';
 export { unstorableIn } from './core/job/stored-json.ts';
-export { asyncContext, processName } from './core/runtime.ts';
+export { processName } from './core/runtime.ts';
 export { resultWithin } from './core/time/resolves-within.ts';
 export { sleep } from './core/time/sleep.ts';
 
@@ -36,15 +32,8 @@ export type { GivenOptions } from './core/job/enqueue-options.ts';
 export { type NewJob, newJob } from './core/job/new-job.ts';
 export { type OwnColumn, ownColumnsOf } from './core/schema/own-columns.ts';
 export { strangersAmong } from './core/schema/same-set.ts';
-export {
-  checkExecutor,
-  NO_DATABASE,
-  queryRows,
-  type RawRow,
-  type Runner,
-  rowsOf,
-  sqlStateOf,
-} from './core/sql/executor.ts';
+export { checkExecutor, queryRows, type RawRow, rowsOf, sqlStateOf } from './core/sql/executor.ts';
+export { quotedName } from './core/sql/quoted-name.ts';
 export { transact } from './core/sql/transact.ts';
 export { unlessMissing } from './core/sql/unless-missing.ts';
 
@@ -101,15 +90,11 @@ export type { JobScope } from './core/sql/job-scope.ts';
 export { type OwnWanted, ownWanted } from './core/sql/own-values.ts';
 export { CLAIM_REFUSED } from './core/sql/refused-claim.ts';
 export { halves } from './core/worker/base/in-halves.ts';
-export {
-  isAboutAccess,
-  isAboutLocks,
-  isAboutTheServer,
-  isCancelled,
-} from './core/worker/base/refusal.ts';
+export { isAboutAccess, isAboutLocks, isAboutTheServer, isCancelled } from './core/worker/base/refusal.ts';
 export { notDeclared } from './features/limits/not-declared.ts';
 export { sumMetrics } from './features/metrics/queries/sum-metrics.ts';
 export { ratesIn } from './features/metrics/rates.ts';
+export { isUndo, MAX_MADE_NAME_BYTES } from './features/workflows/job/step-names.ts';
 export type { ShownStep, ShownSteps } from './features/workflows/queries/show-steps.ts';
 
 // How imported jobs get into the tables, and what the workers of several databases do like one.
@@ -125,51 +110,9 @@ export { arrayText } from './core/sql/fence.ts';
 export { inGroup, notedGroups } from './core/sql/grouped-jobs.ts';
 export { withOwn } from './core/sql/own-values.ts';
 export { planAnew } from './core/sql/plan-anew.ts';
-export { groupsIn, groupsInAny } from './core/sql/statement-context.ts';
+export { groupsIn } from './core/sql/statement-context.ts';
 export type { EveryKind } from './core/worker/every-kind.ts';
 export { LINES } from './core/worker/log/log-lines.ts';
 export { printWorker } from './core/worker/log/log-worker.ts';
 export { printed } from './core/worker/log/logger.ts';
 export { onFirstSignal } from './core/worker/on-first-signal.ts';
-
-// What the testing kit does itself in place of a worker, inside the transaction of a test.
-
-export type { StoredValue } from './core/job/stored.ts';
-export { toStoredJson, UnstorableValueError } from './core/job/stored-json.ts';
-export { type Transition, transitionFor, verdictOn } from './core/job/transition.ts';
-export { outputToStore, payloadToStore } from './core/job/validate.ts';
-export { claimJobs } from './core/queries/claim/claim-jobs.ts';
-export type { ClaimedJob } from './core/sql/claimed-job.ts';
-export { epochMs } from './core/sql/epoch-ms.ts';
-export { isFree } from './core/sql/is-free.ts';
-export { liveRecords, resultRecords, toJobRecord } from './core/sql/job-record.ts';
-export { quotedName } from './core/sql/quoted-name.ts';
-export { servedKind } from './core/sql/served-kind.ts';
-export type { ContextFeature } from './core/worker/context-feature.ts';
-export { checkRunOptions } from './core/worker/options.ts';
-export { Attempt } from './core/worker/run/attempt.ts';
-export { HAS_COMMITTED } from './core/worker/run/completion.ts';
-export { executeJob } from './core/worker/run/execute-job.ts';
-export { handlersByKind, type OwnValuesOf } from './core/worker/run/handler.ts';
-export { progressToStore } from './core/worker/run/progress.ts';
-export { runInTransaction } from './core/worker/run-in-transaction.ts';
-export type { MemberEnd } from './features/batches/queries/find-ends.ts';
-export type { Waited } from './features/batches/queries/find-waited.ts';
-export { type DueSchedule, findDueSchedules } from './features/schedules/queries/find-due-schedules.ts';
-export { fireSchedules } from './features/schedules/queries/fire-schedules.ts';
-export { queryScheduleRows } from './features/schedules/sql/schedule-tables.ts';
-export { toFiring } from './features/schedules/to-firing.ts';
-export { signalToStore } from './features/workflows/job/signal-value.ts';
-export { isUndo, MAX_MADE_NAME_BYTES } from './features/workflows/job/step-names.ts';
-export { type FoundStep, findStepsOfOne } from './features/workflows/queries/find-steps.ts';
-export type { Received, SignalToReceive } from './features/workflows/queries/receive-signal.ts';
-export type { RecordedStep, StepToRecord } from './features/workflows/queries/record-steps.ts';
-export type { TablesOfWorkflows } from './features/workflows/sql/workflow-tables.ts';
-export { type TokenClaims, Tokens, tokensFor } from './features/workflows/tokens/tokens.ts';
-export type {
-  ChildrenToEnqueue,
-  EnqueuedChildren,
-  KnownStep,
-  StepStore,
-} from './features/workflows/worker/attempt-steps.ts';
-export { StepRun } from './features/workflows/worker/step-run.ts';

@@ -192,9 +192,15 @@ const parts: Readonly<Record<string, Part>> = {
     packages: NOTHING,
     reason: 'the one way of the entries past the public names',
   },
+  'testing-face': {
+    files: /^testing-face\.ts$/,
+    parts: ['core', 'features'],
+    packages: NOTHING,
+    reason: 'the kit does what a worker does, in the transaction of a test: no other entry may do that',
+  },
   'entries/testing': {
     files: /^entries\/testing\//,
-    parts: ['public', 'internal'],
+    parts: ['public', 'internal', 'testing-face'],
     packages: new RegExp(`${DRIZZLE.source}|^drizzle-orm/pglite$|^@electric-sql/pglite$`),
     reason: "an entry of its own, for tests: nothing else may load it, and PGlite is the app's, if it has it",
   },
@@ -591,17 +597,23 @@ function namesFrom(path: string, specifier: RegExp): string[] {
   });
 }
 
-test('the face that entries have beside the public names has what they take, and nothing public', () => {
-  const offered = namesFrom('internal.ts', /^\./);
-  const taken = [...sources.keys()]
-    .filter((path) => path.startsWith('entries/'))
-    .flatMap((path) => namesFrom(path, /\/internal\.ts$/));
-  expect(offered.length).toBeGreaterThan(50);
-  expect([...new Set(taken)].sort()).toEqual([...offered].sort());
-  expect(PUBLIC.flatMap((path) => namesFrom(path, /^\./)).filter((name) => offered.includes(name))).toEqual(
-    [],
-  );
-});
+test.each([
+  ['internal.ts', /^entries\/(?!testing\/)/],
+  ['testing-face.ts', /^entries\/testing\//],
+])(
+  'the face that entries have beside the public names has what they take, and nothing public: %s',
+  (face, takers) => {
+    const offered = namesFrom(face, /^\./);
+    const taken = [...sources.keys()]
+      .filter((path) => takers.test(path))
+      .flatMap((path) => namesFrom(path, new RegExp(`/${face}$`)));
+    expect(offered.length).toBeGreaterThan(50);
+    expect([...new Set(taken)].sort()).toEqual([...offered].sort());
+    expect(PUBLIC.flatMap((path) => namesFrom(path, /^\./)).filter((name) => offered.includes(name))).toEqual(
+      [],
+    );
+  },
+);
 
 test('a feature imports another only for a reason of its own', () => {
   const features = Object.entries(parts).filter(([name]) => name.startsWith('features/'));
@@ -771,6 +783,7 @@ describe('the rules find', () => {
     ['features/keys/a.ts', `import { x } from '../../entries/filter/filter.ts'`, 'not entries/filter'],
     ['features/keys/a.ts', `import { x } from '../../internal.ts'`, 'not internal'],
     ['entries/testing/a.ts', `import type { X } from '../../core/queue/queue.ts'`, 'not core/queue'],
+    ['entries/dashboard/a.ts', `import { x } from '../../testing-face.ts'`, 'not testing-face'],
     ['entries/cli/a.ts', `import { x } from '../../features/limits/limits.ts'`, 'not features/limits'],
     ['entries/dashboard/a.tsx', `import { x } from '../../errors.ts'`, 'not errors'],
     ['entries/shards/a.ts', `import { x } from '../main/create-worker.ts'`, 'not entries/main'],

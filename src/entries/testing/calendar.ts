@@ -7,7 +7,7 @@ import {
   fireSchedules,
   queryScheduleRows,
   toFiring,
-} from '../../internal.ts';
+} from '../../testing-face.ts';
 import { shiftTimes } from './shift-times.ts';
 import { writtenHere } from './written-here.ts';
 

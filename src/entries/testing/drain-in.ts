@@ -11,17 +11,15 @@ import {
   UnknownKindError,
 } from '../../index.ts';
 import {
-  type ContextFeature,
   checkBoolean,
   checkInteger,
-  checkRunOptions,
   checkText,
   findLastId,
   MAX_NAME_BYTES,
   namesOf,
   shown,
-  type Transition,
 } from '../../internal.ts';
+import { type ContextFeature, checkRunOptions, type Transition } from '../../testing-face.ts';
 import { Calendar } from './calendar.ts';
 import { findNextJob } from './find-next-job.ts';
 import { findUnserved, type Unserved } from './find-unserved.ts';

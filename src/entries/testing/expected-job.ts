@@ -1,13 +1,6 @@
 import type { JobDefinition, JobRecord, OutputInput, PayloadInput } from '../../index.ts';
-import {
-  checkBoolean,
-  checkDate,
-  checkDurationMs,
-  checkInteger,
-  checkOptions,
-  namesOf,
-  shown,
-} from '../../internal.ts';
+import { checkBoolean, checkInteger, checkOptions, namesOf, shown } from '../../internal.ts';
+import { checkDate, checkDurationMs } from '../../testing-face.ts';
 import { type Difference, differences, type Equals } from './differences.ts';
 import { spanMs, type TimeSpan } from './time-span.ts';
 

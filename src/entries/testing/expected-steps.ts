@@ -1,5 +1,6 @@
 import type { Executor, JobDefinition } from '../../index.ts';
-import { type FoundStep, findStepsOfOne, shown, type TablesOfWorkflows } from '../../internal.ts';
+import { shown } from '../../internal.ts';
+import { type FoundStep, findStepsOfOne, type TablesOfWorkflows } from '../../testing-face.ts';
 import { type Difference, differences, type Equals } from './differences.ts';
 import type { ExpectedJob } from './expected-job.ts';
 

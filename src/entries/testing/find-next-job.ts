@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor } from '../../index.ts';
-import { arrayText, epochMs, groupsInAny, isFree, queryRows, servedKind } from '../../internal.ts';
+import { arrayText, queryRows } from '../../internal.ts';
+import { epochMs, groupsInAny, isFree, servedKind } from '../../testing-face.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which job is asked for. */

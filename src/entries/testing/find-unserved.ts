@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor } from '../../index.ts';
-import { isFree, queryRows, servedKind } from '../../internal.ts';
+import { queryRows } from '../../internal.ts';
+import { isFree, servedKind } from '../../testing-face.ts';
 import type { NextJobQuestion } from './find-next-job.ts';
 import { writtenHere } from './written-here.ts';
 

@@ -1,16 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor, JobRecord } from '../../index.ts';
-import {
-  liveRecords,
-  ownColumnsOf,
-  queryRows,
-  quotedName,
-  type RawRow,
-  type Runner,
-  resultRecords,
-  toJobRecord,
-} from '../../internal.ts';
+import { ownColumnsOf, queryRows, quotedName, type RawRow } from '../../internal.ts';
+import { liveRecords, type Runner, resultRecords, toJobRecord } from '../../testing-face.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which jobs are asked for. */

@@ -6,20 +6,17 @@ import {
   type SignalDefinition,
   type SignalInput,
 } from '../../index.ts';
+import { describeThrown, type NewJob, newJob, shown } from '../../internal.ts';
 import {
   type ChildrenToEnqueue,
-  describeThrown,
   type EnqueuedChildren,
   type KnownStep,
   type MemberEnd,
-  type NewJob,
-  newJob,
   type Received,
   type RecordedStep,
   type SignalToReceive,
   type StepStore,
   type StepToRecord,
-  shown,
   signalToStore,
   type TokenClaims,
   type Tokens,
@@ -27,7 +24,7 @@ import {
   toStoredJson,
   UnstorableValueError,
   type Waited,
-} from '../../internal.ts';
+} from '../../testing-face.ts';
 
 /** A signal for `runHandler`, made by {@link sent}. */
 export interface GivenSignal {

@@ -1,5 +1,6 @@
 import type { Database, Queue, TransactionOf } from '../../index.ts';
-import { checkOptions, NO_DATABASE, namesOf, sqlStateOf, transact } from '../../internal.ts';
+import { checkOptions, namesOf, sqlStateOf, transact } from '../../internal.ts';
+import { NO_DATABASE } from '../../testing-face.ts';
 import { checkQueue } from './check-queue.ts';
 import { noteDeletions } from './find-written-jobs.ts';
 import { refuseSelfWaits } from './one-connection.ts';

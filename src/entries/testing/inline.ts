@@ -10,16 +10,8 @@ import {
   QueueError,
   UnknownKindError,
 } from '../../index.ts';
-import {
-  checkBoolean,
-  checkOptions,
-  type GivenOptions,
-  handlersByKind,
-  NO_DATABASE,
-  namesOf,
-  queryRows,
-  shown,
-} from '../../internal.ts';
+import { checkBoolean, checkOptions, type GivenOptions, namesOf, queryRows, shown } from '../../internal.ts';
+import { handlersByKind, NO_DATABASE } from '../../testing-face.ts';
 import { checkQueue } from './check-queue.ts';
 import { findWrittenJobs, highestId } from './find-written-jobs.ts';
 import { runJob } from './run-job.ts';

@@ -1,4 +1,4 @@
-import { asyncContext } from '../../internal.ts';
+import { asyncContext } from '../../testing-face.ts';
 
 /** What is used of PGlite: all that waits for its one connection. */
 interface OneConnection {

@@ -1,7 +1,8 @@
 import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
 import { queueMailboxes, queueSteps } from '../../features/workflows/schema/index.ts';
 import type { Executor, JobDefinition, JobRecord, Queue, Workflows } from '../../index.ts';
-import { checkDefinition, type TablesOfWorkflows } from '../../internal.ts';
+import { checkDefinition } from '../../internal.ts';
+import type { TablesOfWorkflows } from '../../testing-face.ts';
 import { checkQueue } from './check-queue.ts';
 import type { Equals } from './differences.ts';
 import {

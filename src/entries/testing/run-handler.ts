@@ -14,16 +14,18 @@ import {
   type Workflows,
 } from '../../index.ts';
 import {
-  type ClaimedJob,
   checkDefinition,
   checkInteger,
   checkObject,
   checkOptions,
-  executeJob,
   MAX_ATTEMPTS,
   namesOf,
-  type OwnValuesOf,
   ownColumnsOf,
+} from '../../internal.ts';
+import {
+  type ClaimedJob,
+  executeJob,
+  type OwnValuesOf,
   payloadToStore,
   progressToStore,
   StepRun,
@@ -31,7 +33,7 @@ import {
   toStoredJson,
   transitionFor,
   verdictOn,
-} from '../../internal.ts';
+} from '../../testing-face.ts';
 import { type GivenSignal, GivenSteps, type RunStep } from './given-steps.ts';
 import { UnheldAttempt } from './unheld-attempt.ts';
 

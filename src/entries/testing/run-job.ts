@@ -1,5 +1,5 @@
 import type { Database, Handler, Queue, RanJob, Transaction } from '../../index.ts';
-import { claimJobs, runInTransaction, type Transition } from '../../internal.ts';
+import { claimJobs, runInTransaction, type Transition } from '../../testing-face.ts';
 import type { NextJob } from './find-next-job.ts';
 
 /**

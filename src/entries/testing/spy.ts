@@ -1,13 +1,6 @@
 import type { Worker } from '../../index.ts';
-import {
-  checkDefinition,
-  checkDurationMs,
-  checkId,
-  checkOptions,
-  MAX_TIMER_MS,
-  namesOf,
-  shown,
-} from '../../internal.ts';
+import { checkDefinition, checkOptions, namesOf, shown } from '../../internal.ts';
+import { checkDurationMs, checkId, MAX_TIMER_MS } from '../../testing-face.ts';
 import {
   type Announced,
   fits,

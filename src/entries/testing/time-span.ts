@@ -1,15 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor } from '../../index.ts';
-import {
-  checkDate,
-  checkDurationMs,
-  checkOptions,
-  epochMs,
-  MAX_DELAY_MS,
-  namesOf,
-  queryRows,
-} from '../../internal.ts';
+import { checkOptions, namesOf, queryRows } from '../../internal.ts';
+import { checkDate, checkDurationMs, epochMs, MAX_DELAY_MS } from '../../testing-face.ts';
 
 /** A length of time: the sum of its parts, 0 to a century; `travel` takes no 0. */
 export interface TimeSpan {

@@ -1,5 +1,5 @@
 import { LeaseLostError, type Transaction } from '../../index.ts';
-import { Attempt, HAS_COMMITTED, outputToStore } from '../../internal.ts';
+import { Attempt, HAS_COMMITTED, outputToStore } from '../../testing-face.ts';
 
 /** An attempt of a job that is in no database: `complete(tx)` keeps its output and writes nothing. */
 export class UnheldAttempt extends Attempt {
