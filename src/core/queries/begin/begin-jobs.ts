@@ -10,6 +10,7 @@ import {
   textsOf,
   unnested,
 } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { KeptStatements, type Place } from '../../sql/kept-statement.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
@@ -140,14 +141,10 @@ function statementOf(
   const skip = locks === 'skip';
   const free = skip
     ? sql`,
-    free as materialized (
-      select j.id from ${queueJobs} as j
-      where ${stillHeld(holder)}
-      for no key update skip locked
-    )`
+    ${freeRows(tables, stillHeld(holder))}`
     : sql``;
   const where = skip
-    ? sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`
+    ? amongFree(queue)
     : sql`${stillHeld(holder)}${ifTableIs ? sql` and ${isOf(ifTableIs)}` : sql``}`;
   const size = ifTableIs ? sql`, ${isOf(ifTableIs)} as ${sql.raw(ifTableIs)}` : sql``;
   const answer = skip

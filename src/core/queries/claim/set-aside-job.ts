@@ -4,6 +4,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
 
 /** A job whose claim the database refuses. */
@@ -63,21 +64,19 @@ export async function setAsideJob(
 }
 
 export function setAsideJobQuery(
-  { queueJobs }: QueueTables,
+  tables: QueueTables,
   { queue, id, error }: { readonly queue: string; readonly id: number; readonly error: ErrorRecord },
 ): SQL {
+  const { queueJobs } = tables;
+  const due = sql`j.queue = ${queue} and j.id = ${id}::int8 and j.worker_id is null
+        and j.run_at <= statement_timestamp()`;
   return sql`
     with i as materialized (
       select ${withTime(sql`${JSON.stringify(error)}::text::jsonb`)} as error
     ),
-    free as materialized (
-      select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.id = ${id}::int8 and j.worker_id is null
-        and j.run_at <= statement_timestamp()
-      for no key update skip locked
-    )
+    ${freeRows(tables, due)}
     update ${queueJobs} as j set run_at = 'infinity', errors = ${withError(sql`j.errors`, sql`i.error`)}
     from i
-    where j.queue = ${queue} and j.id = any(array(select id from free))
+    where ${amongFree(queue)}
     returning j.id`;
 }

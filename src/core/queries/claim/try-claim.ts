@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Database, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { handOver } from '../../sql/hold-end.ts';
 import { isFree } from '../../sql/is-free.ts';
 import { hasNoTransactions } from '../../sql/limit-time.ts';
@@ -37,18 +38,16 @@ export async function tryClaim(db: Database, tables: QueueTables, claim: TrialCl
 
 /** @endsHold as claimJobsQuery, in a transaction that is rolled back */
 export function tryClaimQuery(tables: QueueTables, { queue, ids, workerId }: TrialClaim): SQL {
+  const named = sql`any(array(select unnest(${arrayText(ids)}::text::int8[])))`;
+  const claimable = sql`j.queue = ${queue} and j.id = ${named}
+        and ${isFree(tables)}`;
   return handOver(tables, {
     ctes: sql`
-    with free as materialized (
-      select j.id from ${tables.queueJobs} as j
-      where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
-        and ${isFree(tables)}
-      for no key update skip locked
-    )`,
+    with ${freeRows(tables, claimable)}`,
     holder: sql`${workerId}::int8`,
     claimedAt: sql`statement_timestamp()`,
     set: sql`attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null`,
-    where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,
+    where: amongFree(queue),
     returning: sql`j.id`,
     answer: {
       name: 'claimed',

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { endHolds } from '../../sql/hold-end.ts';
 import { lockPatience } from '../../sql/row-locks.ts';
 
@@ -51,18 +52,14 @@ export function releaseJobsQuery(
       select id, fence
       from rows from (${idsAndFences(jobs)}) as r(id, fence)${lockPatience(tables, 'skip')}
     ),
-    free as materialized (
-      select j.id from ${queueJobs} as j
-      where ${stillHeld(holder)}
-      for no key update skip locked
-    )`,
+    ${freeRows(tables, stillHeld(holder))}`,
     queue: holder.queue,
     change: {
       set: mayHaveBegun
         ? sql`attempt = j.attempt - (j.claimed_at is null)::int4`
         : sql`attempt = j.attempt - 1`,
     },
-    where: sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`,
+    where: amongFree(holder.queue),
     returning: sql`j.id`,
     answer: {
       name: 'released',

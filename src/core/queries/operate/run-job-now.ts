@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { notedGroups } from '../../sql/grouped-jobs.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
 import { groupsIn } from '../../sql/statement-context.ts';
@@ -68,18 +69,15 @@ export function runJobNowQuery(tables: QueueTables, jobs: JobToRun | JobsToRun):
   const { queue } = jobs;
   const ids =
     'id' in jobs ? sql`${jobs.id}` : sql`any(array(select unnest(${arrayText(jobs.ids)}::text::int8[])))`;
+  const runnable = sql`j.queue = ${queue} and j.id = ${ids} and j.worker_id is null
+        and (j.run_at < 'infinity' or ${isClaimRefused})`;
   const ctes = sql`
     with now as materialized (select statement_timestamp() as at),
-    free as materialized (
-      select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.id = ${ids} and j.worker_id is null
-        and (j.run_at < 'infinity' or ${isClaimRefused})
-      for no key update skip locked
-    )`;
+    ${freeRows(tables, runnable)}`;
   const update = sql`
     update ${queueJobs} as j set run_at = least(j.run_at, now.at)
     from now
-    where j.queue = ${queue} and j.id = any(array(select id from free))
+    where ${amongFree(queue)}
     returning j.id`;
   const groups = groupsIn(tables, queue);
   if (groups === undefined) return sql`${ctes}${update}`;

@@ -13,6 +13,7 @@ import {
   textsOf,
   unnested,
 } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
 import { KeptStatements, type Place } from '../../sql/kept-statement.ts';
@@ -229,17 +230,12 @@ function statementOf(tables: QueueTables, shape: Shape, place: Place<Values>): S
       : sql``
   }`;
   const skip = locks === 'skip';
-  // For update, as the delete wants it: rows of the app that refer to the job by foreign key lock it as well.
   const free = skip
     ? sql`,
-    free as materialized (
-      select j.id from ${queueJobs} as j
-      where ${held}
-      for update skip locked
-    )`
+    ${freeRows(tables, held, sql`for update skip locked`)}`
     : sql``;
   const where = skip
-    ? sql`j.queue = ${queue} and j.id = any(array(select id from free))`
+    ? amongFree(queue)
     : sql`${held}${inTransaction}${ifTableIs ? sql` and ${isOf(ifTableIs)}` : sql``}`;
   const locked = skip
     ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${held}) as locked`

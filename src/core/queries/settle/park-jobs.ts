@@ -3,6 +3,7 @@ import type { Park } from '../../job/transition.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { endHolds } from '../../sql/hold-end.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withoutRefusal } from '../../sql/refused-claim.ts';
@@ -69,18 +70,14 @@ export function parkJobsQuery(
         unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[])
       ) as r(id, fence, attempt, delay_ms)
     ),
-    free as materialized (
-      select j.id from ${queueJobs} as j
-      where ${stillHeld(holder)}
-      for no key update${locks === 'skip' ? sql` skip locked` : sql``}
-    )`,
+    ${freeRows(tables, stillHeld(holder), locks === 'skip' ? undefined : sql`for no key update`)}`,
     change: {
       set: sql`attempt = i.attempt, blockers = coalesce(j.blockers, 0), errors = ${withoutRefusal},
       run_at = case when j.run_at > j.claimed_at or j.cancel_reason is not null
         then j.run_at else i.run_at end`,
       from: sql`i`,
     },
-    where: sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))
+    where: sql`${amongFree(holder.queue)}
         and i.id = j.id and i.fence = j.fence`,
     returning: sql`j.id, j.cancel_reason`,
     answer: {

@@ -3,6 +3,7 @@ import type { Reschedule } from '../../job/transition.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
+import { amongFree, freeRows } from '../../sql/free-rows.ts';
 import { endHolds } from '../../sql/hold-end.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
@@ -130,13 +131,9 @@ export function rescheduleJobsQuery(
     queue: holder.queue,
     blocks,
     ctes: sql`${ctes},
-    free as materialized (
-      select j.id from ${queueJobs} as j
-      where ${stillHeld(holder)}
-      for no key update skip locked
-    )`,
+    ${freeRows(tables, stillHeld(holder))}`,
     change,
-    where: sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))
+    where: sql`${amongFree(holder.queue)}
       and i.id = j.id and i.fence = j.fence`,
     returning,
     answer: {
