@@ -187,6 +187,10 @@ export class Settler {
     else only.refuse(error);
   }
 
+  /**
+   * Not by `inHalves`: refused batches share one queue, so that one statement at a time goes beside the
+   * batches. Those that an earlier statement of a batch has answered leave it.
+   */
   #halve(batch: PendingSettlement[]): void {
     this.#refused.push(...halves(batch));
     if (this.#halving) return;
