@@ -75,8 +75,8 @@ export {
 } from './core/queries/operate/count-retrying.ts';
 export { databaseTime } from './core/queries/operate/database-time.ts';
 export { findLastId } from './core/queries/operate/find-last-id.ts';
+export { findRunnable } from './core/queries/operate/find-runnable.ts';
 export { listJobs } from './core/queries/operate/list-jobs.ts';
-export { findRunnable } from './core/queries/operate/run-job-now.ts';
 export { isCitus } from './core/queries/presence/is-citus.ts';
 export { notInVitals } from './core/queue/check/not-in-vitals.ts';
 export { isLiveState } from './core/queue/operate/filter-values.ts';

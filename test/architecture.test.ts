@@ -537,20 +537,15 @@ test('every room with folders of its own names their order', () => {
 
 /** Files that build several statements, and why these stay together. */
 const STATEMENTS_TOGETHER: Readonly<Record<string, string>> = {
-  'core/queries/claim/set-aside-job.ts': 'a look at refused jobs, and the write about one of them',
   'core/queries/enqueue/insert-jobs.ts': 'one insert, with and without unique keys',
   'core/queries/browse/browse-by-run-at.ts': 'a page, and how far it was read',
-  'core/queries/operate/cancel-jobs.ts': 'a look at jobs, and what ends or asks them',
   'core/queries/browse/find-many.ts': 'a count and a look by one filter',
   'core/queries/browse/find-of-cause.ts': 'a count and a look by one filter',
   'core/queries/operate/prune-queue.ts': 'what Citus needs in place of one statement',
-  'core/queries/operate/redrive-jobs.ts': 'a look at jobs, and their redrive',
-  'core/queries/operate/run-job-now.ts': 'a look at a job, and its change',
   'core/queries/presence/find-requests.ts': 'one question, with and without jobs',
   'core/queries/presence/remove-gone-workers.ts':
     'a test of workers, and their removal; Citus needs it in two',
   'features/keys/queries/prune-keys.ts': 'one delete, and what Citus needs in its place',
-  'features/limits/queries/adopt-jobs.ts': 'a look at jobs, and their adoption',
   'features/limits/queries/find-limits.ts': 'limits of queues, and of single groups',
   'features/limits/queries/note-groups.ts': 'notes that no other statement has written',
   'features/schedules/queries/find-schedules.ts': 'one and many',

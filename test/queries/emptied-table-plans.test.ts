@@ -12,9 +12,9 @@ import { findFirstDueQuery } from '../../src/core/queries/operate/find-first-due
 import { findHeadsQuery } from '../../src/core/queries/operate/find-heads.ts';
 import { findPassedOverQuery } from '../../src/core/queries/operate/find-passed-over.ts';
 import { admitGroups, admitGroupsQuery } from '../../src/features/limits/queries/admit-groups.ts';
-import { findPlainJobsQuery } from '../../src/features/limits/queries/adopt-jobs.ts';
 import { claimGroupedJobsQuery } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { findGroupedDueIdsQuery } from '../../src/features/limits/queries/find-grouped-due-ids.ts';
+import { findPlainJobsQuery } from '../../src/features/limits/queries/find-plain-jobs.ts';
 import { noteForgottenGroupsQuery } from '../../src/features/limits/queries/note-groups.ts';
 import { pruneGroupsQuery } from '../../src/features/limits/queries/prune-groups.ts';
 import { sendSignalQuery } from '../../src/features/workflows/queries/send-signal.ts';

@@ -19,7 +19,7 @@ import { claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
 import { findDueQuery } from '../../src/core/queries/claim/find-due.ts';
 import { findDueIdsQuery } from '../../src/core/queries/claim/find-due-ids.ts';
 import { findOverlookedQuery } from '../../src/core/queries/claim/find-overlooked.ts';
-import { findRefusedJobsQuery } from '../../src/core/queries/claim/set-aside-job.ts';
+import { findRefusedJobsQuery } from '../../src/core/queries/claim/find-refused-jobs.ts';
 import { tryClaimQuery } from '../../src/core/queries/claim/try-claim.ts';
 import { findStandingJobsQuery } from '../../src/core/queries/enqueue/find-standing-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../src/core/queries/enqueue/insert-jobs.ts';
@@ -28,29 +28,29 @@ import { findHeldJobsQuery } from '../../src/core/queries/hold/find-held-jobs.ts
 import { findUnknownJobsQuery } from '../../src/core/queries/hold/find-unknown-jobs.ts';
 import { lockHeldJobsQuery } from '../../src/core/queries/hold/lock-held-jobs.ts';
 import { releaseJobsQuery } from '../../src/core/queries/hold/release-jobs.ts';
-import {
-  cancelJobsQuery,
-  findCancellableQuery,
-  requestCancelsQuery,
-} from '../../src/core/queries/operate/cancel-jobs.ts';
+import { cancelJobsQuery } from '../../src/core/queries/operate/cancel-jobs.ts';
 import { countJobsQuery } from '../../src/core/queries/operate/count-jobs.ts';
 import { countResultsQuery } from '../../src/core/queries/operate/count-results.ts';
 import { countRetryingQuery } from '../../src/core/queries/operate/count-retrying.ts';
 import { countSomeJobsQuery } from '../../src/core/queries/operate/count-some-jobs.ts';
+import { findCancellableQuery } from '../../src/core/queries/operate/find-cancellable.ts';
 import { findCrewsQuery } from '../../src/core/queries/operate/find-crews.ts';
 import { findHeadsQuery } from '../../src/core/queries/operate/find-heads.ts';
 import { findJobsQuery } from '../../src/core/queries/operate/find-jobs.ts';
 import { findLiveIdsQuery } from '../../src/core/queries/operate/find-live-ids.ts';
 import { findPassedOverQuery } from '../../src/core/queries/operate/find-passed-over.ts';
+import { findRunnableQuery } from '../../src/core/queries/operate/find-runnable.ts';
 import { findSilentWorkersQuery } from '../../src/core/queries/operate/find-silent-workers.ts';
 import { inspectVitalsQuery } from '../../src/core/queries/operate/inspect-vitals.ts';
 import { listJobsQuery } from '../../src/core/queries/operate/list-jobs.ts';
 import { pauseQueueQuery } from '../../src/core/queries/operate/pause-queue.ts';
 import { findExpiredQuery, pruneQueueQuery } from '../../src/core/queries/operate/prune-queue.ts';
 import { pruneResultsQuery } from '../../src/core/queries/operate/prune-results.ts';
-import { findDiscardedQuery, redriveJobsQuery } from '../../src/core/queries/operate/redrive-jobs.ts';
+import { findDiscardedQuery } from '../../src/core/queries/operate/redrive-by-queue.ts';
+import { redriveJobsQuery } from '../../src/core/queries/operate/redrive-jobs.ts';
+import { requestCancelsQuery } from '../../src/core/queries/operate/request-cancels.ts';
 import { resumeQueueQuery } from '../../src/core/queries/operate/resume-queue.ts';
-import { findRunnableQuery, runJobNowQuery } from '../../src/core/queries/operate/run-job-now.ts';
+import { runJobNowQuery } from '../../src/core/queries/operate/run-job-now.ts';
 import { checkWorkersQuery } from '../../src/core/queries/presence/check-workers.ts';
 import { findRequestsQuery } from '../../src/core/queries/presence/find-requests.ts';
 import { knownWorkers } from '../../src/core/queries/presence/find-workers.ts';
@@ -110,13 +110,14 @@ import {
   pruneKeysOfQuery,
   pruneKeysQuery,
 } from '../../src/features/keys/queries/prune-keys.ts';
-import { adoptJobsQuery, findPlainJobsQuery } from '../../src/features/limits/queries/adopt-jobs.ts';
+import { adoptJobsQuery } from '../../src/features/limits/queries/adopt-jobs.ts';
 import { endHandlerHoldsQuery } from '../../src/features/limits/queries/end-handler-holds.ts';
 import { findDueGroupsQuery } from '../../src/features/limits/queries/find-due-groups.ts';
 import { findGroupedDueIdsQuery } from '../../src/features/limits/queries/find-grouped-due-ids.ts';
 import { findGroupsQuery } from '../../src/features/limits/queries/find-groups.ts';
 import { findLeasesQuery } from '../../src/features/limits/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../src/features/limits/queries/find-limits.ts';
+import { findPlainJobsQuery } from '../../src/features/limits/queries/find-plain-jobs.ts';
 import { findStoppedGroupsQuery } from '../../src/features/limits/queries/find-stopped-groups.ts';
 import { setLimitQuery } from '../../src/features/limits/queries/set-limit.ts';
 import { takeLeaseQuery } from '../../src/features/limits/queries/take-lease.ts';

@@ -1,13 +1,10 @@
 import { cancel, createQueue, defineJob, drain, handle, NonRetryableError, unvalidated } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { insertJobs as insertJobsAndWake } from '../../src/core/queries/enqueue/insert-jobs.ts';
-import {
-  type Redrive,
-  type RedriveResult,
-  redriveJobs,
-} from '../../src/core/queries/operate/redrive-jobs.ts';
+import { type RedriveResult, redriveJobs } from '../../src/core/queries/operate/redrive-jobs.ts';
 import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import type { Executor } from '../../src/core/sql/executor.ts';
+import type { Redrive } from '../../src/core/sql/is-discarded.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, claim, clearTables, type GivenJob, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';

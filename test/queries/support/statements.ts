@@ -25,7 +25,8 @@ import { claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { findDueQuery } from '../../../src/core/queries/claim/find-due.ts';
 import { findDueIdsQuery } from '../../../src/core/queries/claim/find-due-ids.ts';
 import { findOverlookedQuery } from '../../../src/core/queries/claim/find-overlooked.ts';
-import { findRefusedJobsQuery, setAsideJobQuery } from '../../../src/core/queries/claim/set-aside-job.ts';
+import { findRefusedJobsQuery } from '../../../src/core/queries/claim/find-refused-jobs.ts';
+import { setAsideJobQuery } from '../../../src/core/queries/claim/set-aside-job.ts';
 import { tryClaimQuery } from '../../../src/core/queries/claim/try-claim.ts';
 import { findStandingJobsQuery } from '../../../src/core/queries/enqueue/find-standing-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/core/queries/enqueue/insert-jobs.ts';
@@ -37,17 +38,14 @@ import { findUnknownJobsQuery } from '../../../src/core/queries/hold/find-unknow
 import { lockHeldJobsQuery } from '../../../src/core/queries/hold/lock-held-jobs.ts';
 import { reclaimJobQuery } from '../../../src/core/queries/hold/reclaim-job.ts';
 import { releaseJobsQuery } from '../../../src/core/queries/hold/release-jobs.ts';
-import {
-  cancelJobsQuery,
-  findCancellableQuery,
-  requestCancelsQuery,
-} from '../../../src/core/queries/operate/cancel-jobs.ts';
+import { cancelJobsQuery } from '../../../src/core/queries/operate/cancel-jobs.ts';
 import { countJobsQuery } from '../../../src/core/queries/operate/count-jobs.ts';
 import { countResultsQuery } from '../../../src/core/queries/operate/count-results.ts';
 import { countRetryingQuery } from '../../../src/core/queries/operate/count-retrying.ts';
 import { countSomeJobsQuery } from '../../../src/core/queries/operate/count-some-jobs.ts';
 import { databaseTimeQuery } from '../../../src/core/queries/operate/database-time.ts';
 import { estimatedJobsQuery } from '../../../src/core/queries/operate/estimate-jobs.ts';
+import { findCancellableQuery } from '../../../src/core/queries/operate/find-cancellable.ts';
 import { findCrewsQuery } from '../../../src/core/queries/operate/find-crews.ts';
 import { findFirstDueQuery } from '../../../src/core/queries/operate/find-first-due.ts';
 import { findHeadsQuery } from '../../../src/core/queries/operate/find-heads.ts';
@@ -58,6 +56,7 @@ import { findLiveIdsQuery } from '../../../src/core/queries/operate/find-live-id
 import { findPassedOverQuery } from '../../../src/core/queries/operate/find-passed-over.ts';
 import { findPassedOverInShardsQuery } from '../../../src/core/queries/operate/find-passed-over-in-shards.ts';
 import { findPausesQuery } from '../../../src/core/queries/operate/find-pauses.ts';
+import { findRunnableQuery } from '../../../src/core/queries/operate/find-runnable.ts';
 import { findServedQueuesQuery } from '../../../src/core/queries/operate/find-served-queues.ts';
 import { findSilentWorkersQuery } from '../../../src/core/queries/operate/find-silent-workers.ts';
 import { hasGroupsQuery } from '../../../src/core/queries/operate/has-groups.ts';
@@ -72,10 +71,12 @@ import {
   pruneQueueQuery,
 } from '../../../src/core/queries/operate/prune-queue.ts';
 import { pruneResultsQuery } from '../../../src/core/queries/operate/prune-results.ts';
-import { findDiscardedQuery, redriveJobsQuery } from '../../../src/core/queries/operate/redrive-jobs.ts';
+import { findDiscardedQuery } from '../../../src/core/queries/operate/redrive-by-queue.ts';
+import { redriveJobsQuery } from '../../../src/core/queries/operate/redrive-jobs.ts';
 import { requestCancelQuery } from '../../../src/core/queries/operate/request-cancel.ts';
+import { requestCancelsQuery } from '../../../src/core/queries/operate/request-cancels.ts';
 import { resumeQueueQuery } from '../../../src/core/queries/operate/resume-queue.ts';
-import { findRunnableQuery, runJobNowQuery } from '../../../src/core/queries/operate/run-job-now.ts';
+import { runJobNowQuery } from '../../../src/core/queries/operate/run-job-now.ts';
 import { sizeOfTablesQuery } from '../../../src/core/queries/operate/size-of-tables.ts';
 import { backendPidQuery } from '../../../src/core/queries/presence/backend-pid.ts';
 import { beatWorkerQuery } from '../../../src/core/queries/presence/beat-worker.ts';
@@ -161,7 +162,7 @@ import {
 } from '../../../src/features/keys/queries/prune-keys.ts';
 import { addUsageQuery } from '../../../src/features/limits/queries/add-usage.ts';
 import { admitGroupsQuery } from '../../../src/features/limits/queries/admit-groups.ts';
-import { adoptJobsQuery, findPlainJobsQuery } from '../../../src/features/limits/queries/adopt-jobs.ts';
+import { adoptJobsQuery } from '../../../src/features/limits/queries/adopt-jobs.ts';
 import { claimGroupedJobsQuery } from '../../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { endHandlerHoldsQuery } from '../../../src/features/limits/queries/end-handler-holds.ts';
 import { findDueGroupsQuery } from '../../../src/features/limits/queries/find-due-groups.ts';
@@ -169,6 +170,7 @@ import { findGroupedDueIdsQuery } from '../../../src/features/limits/queries/fin
 import { findGroupsQuery } from '../../../src/features/limits/queries/find-groups.ts';
 import { findLeasesQuery } from '../../../src/features/limits/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/features/limits/queries/find-limits.ts';
+import { findPlainJobsQuery } from '../../../src/features/limits/queries/find-plain-jobs.ts';
 import { findStoppedGroupsQuery } from '../../../src/features/limits/queries/find-stopped-groups.ts';
 import {
   noteForgottenGroupsQuery,

@@ -4,32 +4,11 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { isGroupedQueue, notedGroups } from '../../sql/grouped-jobs.ts';
-import { fitsFilter } from '../../sql/job-filter.ts';
-import { type OwnWanted, ownNames } from '../../sql/own-values.ts';
+import { isDiscarded, type Redrive } from '../../sql/is-discarded.ts';
+import { ownNames } from '../../sql/own-values.ts';
 import { groupsIn, groupsInAny, membersIn } from '../../sql/statement-context.ts';
 import type { StatementExtension } from '../../sql/statement-extension.ts';
-import { timeIsWithin } from '../../sql/time-range.ts';
 import { notified, type WakeUp } from '../../sql/wake-up.ts';
-
-/** Which discarded jobs to put back. */
-export interface Redrive {
-  /** @default 'discarded' */
-  readonly state?: 'discarded' | 'cancelled' | undefined;
-  /** Only ids above this, of a redrive in batches: the result then has the last id that it has looked at. */
-  readonly after?: number | undefined;
-  readonly id?: number | undefined;
-  /** Only these. */
-  readonly ids?: readonly number[] | undefined;
-  readonly kind?: string | undefined;
-  readonly queue?: string | undefined;
-  /** Only jobs that were discarded at this time or later. */
-  readonly finishedAfter?: Date | undefined;
-  readonly finishedBefore?: Date | undefined;
-  /** Only those whose own columns have these values. */
-  readonly own?: readonly OwnWanted[] | undefined;
-  /** The most jobs to put back, the oldest first. */
-  readonly limit?: number | undefined;
-}
 
 /** The result of a redrive. */
 export interface RedriveResult {
@@ -137,60 +116,4 @@ function groupNow({ groupedQueues }: StatementExtension, queue: string | undefin
 function goingOn(tables: QueueTables, groups: StatementExtension, queue: string | undefined): SQL {
   const unblocked = groups.unblock({ rows: 'redriven', queue, which: 'discarded' });
   return sql`${notedGroups(tables, 'redriven')}${unblocked}`;
-}
-
-/** For a `where` over the results as `r`. */
-function isDiscarded(redrive: Redrive): SQL {
-  const { state, after, id, ids, kind, queue, own } = redrive;
-  const finished = { after: redrive.finishedAfter, before: redrive.finishedBefore };
-  const conditions = [
-    state === 'cancelled' ? sql`r.state = 'cancelled'` : sql`r.state = 'discarded'`,
-    ...(after === undefined ? [] : [sql`r.job_id > ${after}::int8`]),
-    ...fitsFilter({ id, ids, kind, queue, own }, 'r'),
-    ...timeIsWithin(sql`r.finished_at`, finished),
-  ];
-  return sql.join(conditions, sql` and `);
-}
-
-/**
- * Puts discarded jobs back on Citus, where a statement locks rows of one shard at a time: asks which queues
- * have such jobs, and redrives each queue by a separate statement. Outside of a transaction each commits by
- * itself.
- *
- * **Under concurrency.** As {@link redriveJobs}. If another call redrives jobs in between, fewer are left to
- * put back.
- */
-export async function redriveQueueByQueue(
-  db: Executor,
-  tables: QueueTables,
-  redrive: Redrive,
-  wakeUp?: WakeUp,
-): Promise<RedriveResult> {
-  const result = { redriven: 0, duplicates: 0 };
-  for (const ofQueue of await redrivesByQueue(db, tables, redrive)) {
-    const { redriven, duplicates } = await redriveJobs(db, tables, ofQueue, wakeUp);
-    result.redriven += redriven;
-    result.duplicates += duplicates;
-  }
-  return result;
-}
-
-/** One redrive for each queue that has such jobs. */
-export async function redrivesByQueue(
-  db: Executor,
-  tables: QueueTables,
-  redrive: Redrive,
-): Promise<(Redrive & { readonly queue: string })[]> {
-  const rows = await queryRows(db, tables, findDiscardedQuery(tables, redrive));
-  return rows.map(({ queue, jobs }) => ({ ...redrive, queue: String(queue), limit: Number(jobs) }));
-}
-
-/** Counts them by queue. */
-export function findDiscardedQuery({ queueResults }: QueueTables, redrive: Redrive): SQL {
-  return sql`
-    select d.queue, count(*)::float8 as jobs from (
-      select r.queue from ${queueResults} as r
-      where ${isDiscarded(redrive)}
-      order by r.job_id limit ${redrive.limit ?? null}::int8
-    ) as d group by d.queue order by d.queue`;
 }

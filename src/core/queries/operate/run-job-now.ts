@@ -42,28 +42,6 @@ export async function runJobsNow(db: Executor, tables: QueueTables, jobs: JobsTo
   return rows.map(({ id }) => Number(id));
 }
 
-/**
- * Which queues have jobs to run now, of these jobs: those that are unheld and have a time.
- *
- * **Under concurrency.** A plain read: a claim may be first.
- */
-export async function findRunnable(
-  db: Executor,
-  tables: QueueTables,
-  ids: readonly number[],
-): Promise<JobToRun[]> {
-  const rows = await queryRows(db, tables, findRunnableQuery(tables, ids));
-  return rows.map(({ id, queue }) => ({ id: Number(id), queue: String(queue) }));
-}
-
-/** @crossesQueues finds jobs by their ids: the caller does not know the queues */
-export function findRunnableQuery({ queueJobs }: QueueTables, ids: readonly number[]): SQL {
-  return sql`
-    select j.id, j.queue from ${queueJobs} as j
-    where j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
-      and j.worker_id is null and (j.run_at < 'infinity' or ${isClaimRefused})`;
-}
-
 export function runJobNowQuery(tables: QueueTables, jobs: JobToRun | JobsToRun): SQL {
   const { queueJobs } = tables;
   const { queue } = jobs;

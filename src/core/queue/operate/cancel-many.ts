@@ -2,14 +2,10 @@ import { describeError } from '../../job/describe-error.ts';
 import { checkOptions, namesOf } from '../../job/known-options.ts';
 import { checkBoolean, checkIds, checkInteger, checkText, MAX_NAME_BYTES } from '../../job/limits.ts';
 import { shown } from '../../job/shown.ts';
-import {
-  cancelJobs,
-  findCancellable,
-  type JobsOfQueue,
-  type JobsThatFit,
-  requestCancels,
-} from '../../queries/operate/cancel-jobs.ts';
+import { cancelJobs } from '../../queries/operate/cancel-jobs.ts';
+import { findCancellable } from '../../queries/operate/find-cancellable.ts';
 import { findLastId } from '../../queries/operate/find-last-id.ts';
+import { requestCancels } from '../../queries/operate/request-cancels.ts';
 import { notifyWorkers } from '../../queries/presence/notify-workers.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
@@ -17,6 +13,7 @@ import { checkExecutor, type Executor } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { JobFilter } from '../../sql/job-filter.ts';
 import type { LiveState } from '../../sql/job-record.ts';
+import type { JobsOfQueue, JobsThatFit } from '../../sql/jobs-that-fit.ts';
 import { ownWanted } from '../../sql/own-values.ts';
 import { REQUESTED } from '../../sql/wake-channel.ts';
 import { whileLocked } from '../../time/while-locked.ts';

@@ -1,17 +1,13 @@
 import { checkOptions, namesOf } from '../../job/known-options.ts';
 import { checkDate, checkId, checkIds, checkInteger, checkText, MAX_NAME_BYTES } from '../../job/limits.ts';
 import { shown } from '../../job/shown.ts';
-import {
-  type Redrive,
-  type RedriveResult,
-  redriveJobs as redriveInOne,
-  redriveQueueByQueue,
-  redrivesByQueue,
-} from '../../queries/operate/redrive-jobs.ts';
+import { redriveQueueByQueue, redrivesByQueue } from '../../queries/operate/redrive-by-queue.ts';
+import { type RedriveResult, redriveJobs as redriveInOne } from '../../queries/operate/redrive-jobs.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
 import { checkExecutor, type Executor } from '../../sql/executor.ts';
+import type { Redrive } from '../../sql/is-discarded.ts';
 import { ownWanted } from '../../sql/own-values.ts';
 import type { WakeUp } from '../../sql/wake-up.ts';
 import { type Batching, checkBatching, DEFAULT_BATCH_SIZE } from '../enqueue/batching.ts';

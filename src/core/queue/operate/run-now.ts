@@ -1,6 +1,7 @@
 import { checkId, checkIds } from '../../job/limits.ts';
 import { findJob } from '../../queries/operate/find-job.ts';
-import { findRunnable, runJobNow, runJobsNow } from '../../queries/operate/run-job-now.ts';
+import { findRunnable } from '../../queries/operate/find-runnable.ts';
+import { runJobNow, runJobsNow } from '../../queries/operate/run-job-now.ts';
 import { notifyWorkers } from '../../queries/presence/notify-workers.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { checkExecutor, type Executor } from '../../sql/executor.ts';

@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
-import type { RefusedJob } from '../../queries/claim/set-aside-job.ts';
+import type { RefusedJob } from '../../queries/claim/find-refused-jobs.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { isAboutSize, mayBeSmaller } from '../base/refusal.ts';
 import { ClaimSize } from './claim-size.ts';

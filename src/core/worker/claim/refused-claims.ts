@@ -1,6 +1,7 @@
 import { MissingMigrationError } from '../../../errors.ts';
 import { describeError } from '../../job/describe-error.ts';
-import { findRefusedJobs, type RefusedJob, setAsideJob } from '../../queries/claim/set-aside-job.ts';
+import { findRefusedJobs, type RefusedJob } from '../../queries/claim/find-refused-jobs.ts';
+import { setAsideJob } from '../../queries/claim/set-aside-job.ts';
 import { tryClaim } from '../../queries/claim/try-claim.ts';
 import { runJobNow } from '../../queries/operate/run-job-now.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';

@@ -1,4 +1,4 @@
-import type { RefusedJob } from '../../queries/claim/set-aside-job.ts';
+import type { RefusedJob } from '../../queries/claim/find-refused-jobs.ts';
 
 /** A job that the database has refused to this process, and why. */
 export interface JobAside {
