@@ -143,6 +143,18 @@ test('a group whose due jobs no worker has a handler for', async () => {
   await expectGroup(() => groupOf('a'), { running: 0, stoppedBy: 'handler' });
 });
 
+test('in order, a due job without a handler in front of one that has a handler', async () => {
+  const { queue, groupOf } = await start({ groups: { serial: 'end' } }, () => 0);
+  await queue.enqueue(database.db, work, 'a');
+  await until(async () => (await liveJobs()) === 0);
+  await database.db.transaction(async (tx) => {
+    await queue.enqueue(tx, unserved, 'a');
+    await queue.enqueue(tx, work, 'a');
+  });
+  await expectGroup(() => groupOf('a'), { running: 0, stoppedBy: 'handler', blockedBy: null });
+  expect(await liveJobs()).toBe(2);
+});
+
 test('nothing stops a group without a due job', async () => {
   const { queue, groupOf } = await start({ groups: {} }, () => 0);
   await queue.enqueue(database.db, work, 'a');

@@ -1009,7 +1009,13 @@ const situations: Readonly<Record<string, Situation>> = {
       insert into queue_limits (queue, kind, concurrency) select '${queue}', 'k' || n, 2 from ${series(n, first)};
       insert into queue_usage (queue, kind) select '${queue}', 'k' || n from ${series(n, first)};`,
     statements: () => ({
-      findGroupsQuery: findGroupsQuery(grouped(), { queue: 'q', after: '', limit: N }, ['k']),
+      findGroupsQuery: findGroupsQuery(grouped(), { queue: 'q', after: '', limit: N }, ['k'], false),
+      'findGroupsQuery, in order': findGroupsQuery(
+        grouped('end'),
+        { queue: 'q', after: '', limit: N },
+        ['k'],
+        true,
+      ),
       endHandlerHoldsQuery: endHandlerHoldsQuery(
         grouped(),
         holder,

@@ -365,6 +365,7 @@ export function allStatements(
     after: { runUs: BigInt(time.getTime()) * 1_000n, id },
     bound: 100,
   } as const;
+  const groupPage = { queue: text, after: text, limit: 51 };
   const groupClaim = groupClaimOf(id, {
     queue: text,
     kinds: [text],
@@ -747,7 +748,8 @@ export function allStatements(
     adoptJobsQuery: adoptJobsQuery(grouped(), text),
     'adoptJobsQuery, by id': adoptJobsQuery(grouped(), text, [1, 2]),
     findPlainJobsQuery: findPlainJobsQuery(grouped(), text),
-    findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51 }, [text]),
+    findGroupsQuery: findGroupsQuery(grouped(), groupPage, [text], false),
+    'findGroupsQuery, in order': findGroupsQuery(grouped(), groupPage, [text], true),
     findStoppedGroupsQuery: findStoppedGroupsQuery(grouped(), [text]),
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
     endHandlerHoldsQuery: endHandlerHoldsQuery(grouped(), { queue: text, workerId: 1 }, [

@@ -5,7 +5,7 @@ import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import type { Executor, RawRow } from '../../../core/sql/executor.ts';
 import { servedKind } from '../../../core/sql/served-kind.ts';
 import type { GroupSettings } from '../settings/limit-settings.ts';
-import { isDueInGroup } from '../sql/due-in-group.ts';
+import { hasJobsFor, isDueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-rows.ts';
 import { type GroupPage, type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 
@@ -49,7 +49,8 @@ export async function findGroups(
   settings: GroupSettings,
 ): Promise<GroupRecord[]> {
   const kinds = kindsServed(await findCrews(db, tables), page.queue);
-  const rows = await queryLimitRows(db, tables, findGroupsQuery(tables, page, kinds));
+  const query = findGroupsQuery(tables, page, kinds, settings.serial !== undefined);
+  const rows = await queryLimitRows(db, tables, query);
   return rows.map((row) => toGroupRecord(row, settings));
 }
 
@@ -81,7 +82,7 @@ function stoppedBy(row: RawRow, { serial, concurrency, rate }: GroupSettings): G
  * `running`: jobs that living workers hold, or still run after `complete(tx)`. `turn`: when claims look at
  * the group. `retries`: whether a job that is to be retried keeps those behind it waiting. `concurrency` and
  * `has_rate`: as they were set, for the group or for every one. `due`: whether a job is due that no worker
- * holds; `served`: whether one of these is of a kind that a worker serves.
+ * holds; `served`: whether one of these is of a kind that a worker serves, in order the first of them.
  *
  * @param kinds that workers of the queue have handlers for; `undefined` where one of them does not say
  */
@@ -89,6 +90,7 @@ export function findGroupsQuery(
   tables: GroupTables,
   { queue, after, limit }: GroupPage,
   kinds: readonly string[] | undefined,
+  serial: boolean,
 ): SQL {
   const { queueJobs, queueWorkers, queueGroups, queueHolds, queueLimits } = tables;
   const jobs = { queue, group: sql`g.group_key` };
@@ -98,6 +100,10 @@ export function findGroupsQuery(
       )`;
   const set = (setting: SQL) =>
     sql`coalesce(${setFor(sql`g.group_key`, setting)}, ${setFor(sql`'*'`, setting)})`;
+  const served =
+    kinds === undefined
+      ? isDueInGroup(tables, jobs)
+      : hasJobsFor(tables, { ...jobs, isTaken: servedKind(kinds), serial });
   return sql`
     select g.group_key, r.running + h.going_on as running, h.blocked_by, h.retries,
       ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")} as ready_at,
@@ -109,7 +115,7 @@ export function findGroupsQuery(
       ${set(sql`concurrency`)} as concurrency,
       ${set(sql`rate_limit`)} is not null as has_rate,
       ${isDueInGroup(tables, jobs)} as due,
-      ${isDueInGroup(tables, { ...jobs, and: kinds && servedKind(kinds) })} as served
+      ${served} as served
     from (
       select g.group_key, g.ready_at, g.held from ${queueGroups} as g
       where g.queue = ${queue} and g.group_key > ${after} order by g.group_key limit ${limit}
