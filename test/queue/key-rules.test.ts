@@ -6,9 +6,11 @@ import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { pruneKeys } from '../../src/features/keys/queries/prune-keys.ts';
 import { claim, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
+import { twoBackends } from '../queries/support/locks.ts';
 import { onThisServer } from '../support/citus.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 import { intercepted } from './support/executors.ts';
 
 const database = useTestDatabase();
@@ -569,4 +571,26 @@ describe('without the table of keys', () => {
     );
     expect((await queue.check(database.db)).filter(({ severity }) => severity === 'error')).toEqual([]);
   });
+});
+
+type Tx = Parameters<typeof queue.enqueue>[0];
+
+test.each([
+  ['debounce', (tx: Tx, key: string) => queue.enqueue(tx, sync, 1, { debounce: { key, delayMs: 5 } })],
+  ['replace', (tx: Tx, key: string) => queue.enqueue(tx, sync, 1, { replace: { key } })],
+  ['throttle', (tx: Tx, key: string) => queue.enqueue(tx, sync, 1, { throttle: { key, perMs: 60_000 } })],
+])('two transactions that %s keys in opposite orders: Postgres ends one', async (_, enqueue) => {
+  const [one, two] = await twoBackends(database);
+  let here = 0;
+  const enqueueBoth = (db: typeof one.db, first: string, second: string) =>
+    db.transaction(async (tx) => {
+      await enqueue(tx, first);
+      here++;
+      await until(() => here === 2);
+      await enqueue(tx, second);
+    });
+  const outcomes = await Promise.allSettled([enqueueBoth(one.db, 'a', 'b'), enqueueBoth(two.db, 'b', 'a')]);
+  const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+  expect(reasons).toMatchObject([{ cause: { code: '40P01' } }]);
+  expect(await liveJobs()).toHaveLength(2);
 });
