@@ -182,6 +182,7 @@ async function claiming() {
     gate: undefined,
     attempts: { demand: 100, demandOf: () => 100, mostPerGroup: undefined },
     isDrain: false,
+    seekFreed: () => {},
   });
   const next = async () => {
     seen.length = 0;

@@ -59,6 +59,7 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
       mostPerGroup: undefined,
     },
     isDrain: false,
+    seekFreed: () => {},
   });
 }
 

@@ -39,7 +39,7 @@ export interface GroupClaims extends QueueClaims {
   readonly awaitsEnds: boolean;
   /** Told of a job: it may be in a group that claims have just passed. */
   noteTold(): void;
-  /** Workers are gone, or may have been before: jobs that they held may be free. */
+  /** Workers are gone: jobs that they held may be free. A drain is over only once this was looked at. */
   seekFreed(): void;
 }
 

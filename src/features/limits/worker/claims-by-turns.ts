@@ -23,6 +23,8 @@ export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
   readonly tables: GroupTables;
   /** What the code declares of the groups. */
   readonly settings: GroupSettings;
+  /** Looks beside the claims for groups that gone workers have freed. */
+  readonly seekFreed: () => void;
 }
 
 /** The most statements that fold in notes before one claim. */
@@ -37,7 +39,8 @@ const MAX_ADMISSIONS = 10;
  */
 export class ClaimsByTurns implements GroupClaims {
   readonly #options: ClaimsByTurnsOptions;
-  #seekFreed = true;
+  /** Of a drain, which is over only after this look. */
+  #seekFreed = false;
   #leftOut: readonly string[] = [];
   #outlook = NOTHING_KNOWN;
   readonly #keptPlans: KeptPlans;
@@ -73,11 +76,10 @@ export class ClaimsByTurns implements GroupClaims {
     this.#soughtAll = [];
   }
 
-  /**
-   * Workers are gone, or were gone before this one began. Nothing else tells claims about the jobs they held.
-   */
+  /** Workers are gone. Nothing else tells claims about the jobs they held. */
   seekFreed(): void {
-    this.#seekFreed = true;
+    if (this.#options.isDrain) this.#seekFreed = true;
+    else this.#options.seekFreed();
   }
 
   /** They come in no order of their own, so none is known to stand before the others. */

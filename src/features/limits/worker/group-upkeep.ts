@@ -7,7 +7,7 @@ import { inHalves } from '../../../core/worker/base/in-halves.ts';
 import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { adoptJobs } from '../queries/adopt-jobs.ts';
 import { findPlainJobs } from '../queries/find-plain-jobs.ts';
-import { noteForgottenGroups, noteFreedGroups } from '../queries/note-groups.ts';
+import { noteForgottenGroups } from '../queries/note-groups.ts';
 import { PRUNED_AT_ONCE, pruneGroups } from '../queries/prune-groups.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 import { MAX_ADOPTED } from '../sql/plain-jobs.ts';
@@ -123,10 +123,8 @@ export class GroupUpkeep implements BackgroundPart {
     return adopted === 0 || isOver() ? 0 : ids.length;
   }
 
-  async #look({ queue, wake }: GroupedQueue): Promise<void> {
+  async #look({ queue }: GroupedQueue): Promise<void> {
     const { db, tables } = this.#options;
-    // Their workers may have been declared gone by one that died before it told claims of them.
-    if ((await noteFreedGroups(db, tables, queue)) > 0) wake();
     const noted = await noteForgottenGroups(db, tables, queue, this.#noted.get(queue) ?? '');
     this.#noted.set(queue, noted ?? '');
   }

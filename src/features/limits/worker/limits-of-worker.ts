@@ -12,6 +12,7 @@ import {
 } from '../settings/limit-settings.ts';
 import { type GroupTables, type LimitTables, WHOLE_QUEUE } from '../sql/limit-tables.ts';
 import { ClaimsByTurns } from './claims-by-turns.ts';
+import { FreedGroups } from './freed-groups.ts';
 import { GroupHandlerHolds } from './group-handler-holds.ts';
 import { type GroupedQueue, GroupUpkeep } from './group-upkeep.ts';
 import { Lease } from './lease.ts';
@@ -19,6 +20,9 @@ import { Leases } from './leases.ts';
 import { QueueLimiter } from './queue-limiter.ts';
 import { SerialRuns } from './serial-runs.ts';
 import { Starts } from './starts.ts';
+
+/** As often as it is repeated. */
+const FREED_DEADLINE_MS = 30_000;
 
 /** What keeps a worker within the limits of its queues; `undefined` where none of these has any. */
 export function limitsOfWorker(
@@ -28,6 +32,10 @@ export function limitsOfWorker(
 ): LimitingInWorker | undefined {
   const tables = { ...host.tables, ...limitTables };
   const leases = new Leases({ db: statements.of('limits'), tables, workerId, events });
+  const { retries } = host;
+  // Reading the rows of all groups may take longer than other statements do.
+  const db = statements.of('upkeep', { leastMs: FREED_DEADLINE_MS });
+  const freed = new FreedGroups({ db, tables, events, retries, wake });
   const limiters = new Map<string, QueueLimiter>();
   const groups = new Map<string, ClaimGroups>();
   const grouped: GroupedQueue[] = [];
@@ -40,7 +48,11 @@ export function limitsOfWorker(
       limiters.set(queue, limiter);
     }
     if (limits.groups === undefined) continue;
-    groups.set(queue, workByGroups(tables, limits.groups));
+    freed.add(queue);
+    groups.set(
+      queue,
+      workByGroups(tables, limits.groups, () => freed.seek(queue)),
+    );
     grouped.push({ queue, ratePerMs: limits.groups.rate?.perMs, wake: () => wake(queue) });
   }
   if (limiters.size === 0 && groups.size === 0) return undefined;
@@ -51,8 +63,8 @@ export function limitsOfWorker(
   const asks = limiters.size > 0;
   return {
     ready: asks ? leases.ready : Promise.resolve(),
-    settled: upkeep?.ready,
-    background: [...(upkeep === undefined ? [] : [upkeep]), ...(asks ? [leases] : [])],
+    settled: upkeep && Promise.all([upkeep.ready, freed.ready]),
+    background: [...(upkeep === undefined ? [] : [upkeep, freed]), ...(asks ? [leases] : [])],
     gateOf: (queue) => limiters.get(queue),
     groupsOf: (queue) => groups.get(queue),
     look: () => leases.look(),
@@ -82,12 +94,12 @@ function limiterOf(
 }
 
 /** How a worker claims and runs the jobs of one queue by its groups. */
-function workByGroups(tables: GroupTables, settings: GroupSettings): ClaimGroups {
+function workByGroups(tables: GroupTables, settings: GroupSettings, seekFreed: () => void): ClaimGroups {
   const { serial } = settings;
   return {
     keepPlaces: keepsPlace(serial),
     runs: serial === undefined ? NO_RUNS : new SerialRuns(serial),
-    claims: (options) => new ClaimsByTurns({ ...options, tables, settings }),
+    claims: (options) => new ClaimsByTurns({ ...options, tables, settings, seekFreed }),
     handlerHolds: (options) => new GroupHandlerHolds({ ...options, tables }),
     findDue: (runner, queues) => findDueGroups(runner, tables, queues),
   };
