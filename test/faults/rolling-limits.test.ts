@@ -15,7 +15,7 @@ import { Watcher } from '../limits/watcher.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { print } from './recovery.ts';
+import { median, print } from './recovery.ts';
 import { size } from './size.ts';
 
 const database = useTestDatabase();
@@ -132,13 +132,16 @@ function slotsOf({ whole, kind }: Declared): readonly (readonly [name: string, l
   ];
 }
 
-/** Whether as many handlers of the queue and of the kind were seen at once as their limits allow. */
-function hasReached({ leases }: Watchers, declared: Declared): boolean {
-  return slotsOf(declared).every(([name, limit]) => (leases.most.get(name)?.running ?? 0) >= limit);
+/** Whether as many of the queue, of the kind and of each tenant were seen at once as their limits allow. */
+function hasReached({ groups, leases }: Watchers, declared: Declared): boolean {
+  return (
+    slotsOf(declared).every(([name, limit]) => (leases.most.get(name)?.running ?? 0) >= limit) &&
+    TENANTS.every((name) => groups.hasReached(`tenants/${name}`, declared.tenant))
+  );
 }
 
 /** What is seen of the limits of slots, for those who look for the cause. */
-async function seen({ leases }: Watchers, declared: Declared, fleet: Fleet): Promise<unknown> {
+async function seen({ groups, leases }: Watchers, declared: Declared, fleet: Fleet): Promise<unknown> {
   const rows = (text: string) => database.client.unsafe(text);
   const looks = slotsOf(declared).map(([name, limit]) => ({
     name,
@@ -150,6 +153,7 @@ async function seen({ leases }: Watchers, declared: Declared, fleet: Fleet): Pro
     processes: fleet.size,
     looks,
     all: leases.looks,
+    tenants: TENANTS.map((name) => groups.most.get(`tenants/${name}`)),
     usage: await rows('select queue, kind, leases from queue_usage order by 1, 2'),
     workers: await rows('select id, seen_at from queue_workers order by 1').catch(String),
     jobs: await rows(
@@ -373,4 +377,6 @@ async function expectTurns(visitors: readonly number[]): Promise<void> {
   );
   print(`jobs of others that were claimed before the first of an idle group: ${Math.max(...before)} at most`);
   expect(Math.max(...before)).toBeLessThanOrEqual((PROCESSES + 2) * SLOTS);
+  // As a rule no more than one for each process: its claim was under way.
+  expect(median(before)).toBeLessThanOrEqual(PROCESSES + 2);
 }

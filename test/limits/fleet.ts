@@ -102,9 +102,9 @@ export class Fleet {
     );
   }
 
-  /** Kills one at random, of those that claim. */
-  async kill(): Promise<void> {
-    await this.#end('SIGKILL');
+  /** Kills one of those that claim: at random, or the process of this worker. */
+  async kill(workerId?: number): Promise<void> {
+    await this.#end('SIGKILL', workerId);
     this.deaths++;
   }
 
@@ -127,8 +127,8 @@ export class Fleet {
     this.naps++;
   }
 
-  async #end(signal: NodeJS.Signals): Promise<number | string> {
-    const ended = this.#takeOne();
+  async #end(signal: NodeJS.Signals, workerId?: number): Promise<number | string> {
+    const ended = this.#takeOne(workerId);
     // Until it has ended it may be left over.
     this.#starting.add(ended);
     const code = await ended.end(signal);
@@ -137,8 +137,12 @@ export class Fleet {
     return code;
   }
 
-  #takeOne(): WorkerProcess {
-    const [one] = this.#processes.splice(Math.floor(Math.random() * this.#processes.length), 1);
+  #takeOne(workerId?: number): WorkerProcess {
+    const index =
+      workerId === undefined
+        ? Math.floor(Math.random() * this.#processes.length)
+        : this.#processes.findIndex((process) => process.output().includes(`started ${workerId}\n`));
+    const [one] = index < 0 ? [] : this.#processes.splice(index, 1);
     if (one === undefined) throw new Error('no worker process claims');
     return one;
   }

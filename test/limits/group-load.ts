@@ -41,6 +41,7 @@ export class Producer {
   }
 
   start(): void {
+    this.#ending = false;
     this.#over = this.#run();
   }
 

@@ -41,12 +41,14 @@ function working(count: number, concurrency = 10) {
   const running = new Map<string, number>();
   const most = new Map<string, number>();
   const begun: string[] = [];
+  const aborted: string[] = [];
   const errors: WorkerEvents['error'][0][] = [];
   const long = new AbortController();
   const handlers = [few, slow, fast, open].map((definition) =>
     handle(definition, async ({ payload, signal }) => {
       const { kind } = definition;
       begun.push(kind);
+      signal.addEventListener('abort', () => aborted.push(kind));
       running.set(kind, (running.get(kind) ?? 0) + 1);
       most.set(kind, Math.max(most.get(kind) ?? 0, running.get(kind) ?? 0));
       await new Promise<void>((resolve) => {
@@ -66,7 +68,7 @@ function working(count: number, concurrency = 10) {
     onTestFinished(() => worker.stop());
     return worker;
   });
-  return { running, most, begun, errors, handlers, queues, workers, long };
+  return { running, most, begun, aborted, errors, handlers, queues, workers, long };
 }
 
 const many = (count: number, ms: number) => Array.from({ length: count }, () => ({ payload: { ms } }));
@@ -168,7 +170,7 @@ describe('a limit of a queue', () => {
 
 describe('a change at run time', () => {
   test('is heeded both ways, and interrupts nobody', async () => {
-    const { workers, running, most, errors } = working(3);
+    const { workers, running, most, aborted, errors } = working(3);
     await Promise.all(workers.map((worker) => worker.start()));
     // They take longer than a claim on a busy machine: shorter ones might never run so many at once.
     await queue.enqueueMany(database.db, few, many(5_000, 500));
@@ -184,6 +186,7 @@ describe('a change at run time', () => {
     await until(() => most.get('few') === 2);
     await queue.limits.set(database.db, { queue: 'few' }, null);
     await until(() => most.get('few') === 3);
+    expect(aborted).toEqual([]);
     expect(errors).toEqual([]);
     await database.client`delete from queue_jobs where worker_id is null`;
   }, 240_000);
@@ -206,14 +209,24 @@ describe('a change at run time', () => {
     await database.client`delete from queue_jobs where worker_id is null`;
   }, 240_000);
 
-  test('in an open transaction holds up nobody', async () => {
-    const { workers, begun } = working(1);
+  test('in an open transaction holds up nobody: the old limit holds until it commits', async () => {
+    const { workers, begun, most, long } = working(1);
     await database.db.transaction(async (tx) => {
       await queue.limits.set(tx, { queue: 'few' }, { concurrency: 1 });
       await workers[0]?.start();
+      // They end together: short ones might never run at once while the machine is busy.
+      await queue.enqueueMany(database.db, few, many(3, 600_000));
+      await until(() => most.get('few') === 3);
       await queue.enqueueMany(database.db, few, many(20, 5));
-      await until(() => begun.length === 20);
+      long.abort();
+      await until(() => begun.length === 23);
     });
+    expect(most.get('few')).toBe(3);
+    await until(async () => (await leased('few')) === 0);
+    most.clear();
+    await queue.enqueueMany(database.db, few, many(20, 20));
+    await until(async () => (await left()) === 0);
+    expect(most.get('few')).toBe(1);
   });
 });
 
