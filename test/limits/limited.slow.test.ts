@@ -141,6 +141,20 @@ describe('a limit of a queue', () => {
     expect(rounds).toSatisfy(isDirect);
   });
 
+  test('costs a few statements a second, and none for each job', async () => {
+    const { workers, begun } = working(1);
+    let taken = 0;
+    atFaultPoints(async (point) => {
+      if (point === 'lease: taken') taken++;
+    });
+    await queue.enqueueMany(database.db, few, many(5_000, 0));
+    const startMs = performance.now();
+    await workers[0]?.start();
+    await until(() => begun.length === 5_000);
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThan(20 + (performance.now() - startMs) / 100);
+  });
+
   test('a drain heeds it, and goes on when slots are free', async () => {
     const { workers, most, handlers, queues, begun } = working(1);
     await workers[0]?.start();

@@ -286,7 +286,13 @@ describe('without the tables', () => {
     const job = defineJob('k', { queue: 'plain' });
     const worker = createWorker(database.db, { queue, handlers: [handle(job, () => undefined)] });
     await expect(worker.start()).rejects.toThrow('The table "queue_usage" does not exist');
-    // One of other queues needs none of them.
+    // One of other queues touches none of them.
+    for (const table of ['queue_limits', 'queue_groups', 'queue_holds', 'queue_notes']) {
+      await database.client.unsafe(`alter table ${table} rename to ${table}_away`);
+      onTestFinished(async () => {
+        await database.client.unsafe(`alter table ${table}_away rename to ${table}`);
+      });
+    }
     const other = defineJob('other');
     const others = createWorker(database.db, { queue, handlers: [handle(other, () => undefined)] });
     onTestFinished(() => others.stop());

@@ -64,6 +64,13 @@ test.each([
   expect(() => createWorker(db as never, options)).toThrow(`queues['${name}'].aging: ${message}`);
 });
 
+test('a concurrency of groups that run one after the other', () => {
+  const groups = { serial: 'end', concurrency: 2 } as const;
+  expect(() => limitsIn(control, { ordered: { groups } })).toThrow(
+    'serial and concurrency cannot be combined: serial means one at a time',
+  );
+});
+
 test('beside a limit of the queue alone jobs may age', () => {
   const options = { queue, handlers: [single('a', 'few')], queues: { few: { aging: { afterMs: 1_000 } } } };
   expect(() => createWorker(db as never, options)).not.toThrow();

@@ -57,6 +57,32 @@ test('where there are more workers than slots, each that has had its turn tells 
   expect(most).toBe(2);
 });
 
+test('without notifications each worker finds its turn, too', async () => {
+  const names = ['a', 'b', 'c', 'd'];
+  const begun = new Set<string>();
+  let running = 0;
+  let most = 0;
+  for (const name of names) {
+    const handler = handle(few, async () => {
+      begun.add(name);
+      most = Math.max(most, ++running);
+      await sleep(10);
+      running--;
+    });
+    const worker = createWorker(database.db, { queue, handlers: [handler], name, listen: false });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+  }
+  await until(async () => {
+    const [row] = await database.client`select count(*)::int4 as jobs from queue_jobs`;
+    const entries = Array.from({ length: 200 }, () => ({ payload: null }));
+    if (Number(row?.jobs) < 100) await queue.enqueueMany(database.db, few, entries);
+    return begun.size === names.length;
+  });
+  expect(most).toBe(2);
+  await database.client`delete from queue_jobs where worker_id is null`;
+});
+
 test('among more than a hundred workers none is told, since each of them would hear each notification', async () => {
   const told: number[] = [];
   const listening = await database.client.listen(wakeChannel(queue.tables), (payload) => {

@@ -157,6 +157,17 @@ describe('shares', () => {
     expect((await claim()).signs.has('more')).toBe(false);
   });
 
+  test('and a better priority brings no group more turns', async () => {
+    await addGrouped(database.client, [
+      ...Array.from({ length: 3 }, () => ({ group: 'late', priority: 9 })),
+      ...Array.from({ length: 3 }, () => ({ group: 'soon', priority: 0 })),
+    ]);
+    for (let round = 0; round < 3; round++) {
+      const groups = [await claim({ limit: 1 }), await claim({ limit: 1 })].map(({ jobs }) => jobs[0]?.group);
+      expect(groups.sort()).toEqual(['late', 'soon']);
+    }
+  });
+
   test('by priority within a group', async () => {
     const [low = 0] = await addGrouped(database.client, [{ group: 'a', priority: 7 }]);
     const [high = 0] = await addGrouped(database.client, [{ group: 'a', priority: 0 }]);
@@ -368,6 +379,18 @@ describe('of a kind with little room', () => {
     expect(signs.has('more')).toBe(true);
     const rest = await claim({ kinds: ['k', 'few'], limit: 100 });
     expect(rest.jobs.map(({ kind }) => kind)).toEqual(['few', 'few', 'few', 'few']);
+  });
+
+  test('the others are taken by the next claim, where more than a claim takes stand in front of them', async () => {
+    await addGrouped(database.client, [
+      ...Array.from({ length: 200 }, () => ({ group: 'a', kind: 'few' })),
+      ...Array.from({ length: 3 }, () => ({ group: 'a' })),
+    ]);
+    const first = await claim({ kinds: ['k', 'few'], rooms, limit: 10 });
+    expect(first.jobs.map(({ kind }) => kind)).toEqual(['few', 'few']);
+    expect(first.signs.has('more')).toBe(true);
+    const next = await claim({ kinds: ['k'], limit: 10 });
+    expect(next.jobs.map(({ kind }) => kind)).toEqual(['k', 'k', 'k']);
   });
 
   test('what there is no room for holds up those behind it where a group keeps its order', async () => {

@@ -3,6 +3,14 @@ import type { SQL } from 'drizzle-orm';
 import { PgDialect, text as textColumn } from 'drizzle-orm/pg-core';
 import { createQueueTables } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
+import {
+  queueGroups,
+  queueHolds,
+  queueLimits,
+  queueNotes,
+  queueUsage,
+} from '../../src/features/control/index.ts';
+import { withGrouping } from '../../src/features/limits/sql/group-statements.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { tables } from './support/jobs.ts';
 import { changesIn, clauseText, functionsIn, plainText } from './support/sql-text.ts';
@@ -34,6 +42,26 @@ test.each(statements)('the text of %s', async (name, query) => {
   const lines = params.map((param, index) => `-- $${index + 1} = ${JSON.stringify(param)}`);
   const file = `./__snapshots__/${name.replaceAll(/[^a-zA-Z]+/g, '-')}.sql`;
   await expect(`${[sql.replace(/^\n/, ''), ...lines].join('\n')}\n`).toMatchFileSnapshot(file);
+});
+
+test('beside queues with groups, a queue without limits is claimed from and settled by the same texts', () => {
+  const limited = { ...tables, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
+  const beside = allStatements(withGrouping(limited, limited, new Map([['another', { groups: {} }]])));
+  const changed = texts.filter(([name, text]) => {
+    const query = beside[name];
+    return query === undefined || render(query).sql !== text;
+  });
+  // Those of groups are here of a queue that has them; these others ask for the group of each job.
+  const others = changed.map(([name]) => name).filter((name) => !name.includes('group'));
+  expect(new Set(others.map((name) => name.split(',')[0]))).toEqual(
+    new Set([
+      'fireSchedulesQuery',
+      'foldTalliesQuery',
+      'insertTrailingJobsQuery',
+      'insertWaitingJobsQuery',
+      'redriveJobsQuery',
+    ]),
+  );
 });
 
 test.each(texts)('the text of %s does not depend on the values', (name, text) => {

@@ -262,8 +262,12 @@ describe('one after the other', () => {
     expect(order).toEqual(expected);
   });
 
-  test('a snooze keeps its place', async () => {
-    const { queue, step } = setUp({ groups: { serial: 'end' } });
+  test.each([
+    ['attempt', [0, 1, 2, 1]],
+    ['end', [0, 1, 1, 2]],
+    ['success', [0, 1, 1, 2]],
+  ] as const)('%s: after a snooze', async (serial, expected) => {
+    const { queue, step } = setUp({ groups: { serial } });
     const order: number[] = [];
     await queue.enqueueMany(database.db, step, jobs('a', 3));
     await start(
@@ -278,7 +282,7 @@ describe('one after the other', () => {
       }),
     );
     await until(() => order.length === 4);
-    expect(order).toEqual([0, 1, 1, 2]);
+    expect(order).toEqual(expected);
   });
 
   test('a job that waits for its next attempt stops nobody any more when it is cancelled', async () => {

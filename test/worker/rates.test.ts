@@ -226,6 +226,27 @@ test('a kind whose rate is used up costs no attempt, and few of its jobs are hel
   expect(await database.db.$count(queueJobs)).toBe(198);
 });
 
+test('nothing is claimed from a queue whose rate is used up', async () => {
+  const queue = limited({ rate: { limit: 2, perMs: HOUR_MS } });
+  await queue.enqueueMany(database.db, work, numbered(200));
+  const worker = await start(queue, [handle(work, () => {})]);
+  await until(async () => (await database.db.$count(queueJobs)) === 198 && (await held()).length === 0);
+  let claimed = 0;
+  worker.on('claimed', ({ count }) => {
+    claimed += count;
+  });
+  // It is told of these, and looks once a second whether the rate was raised.
+  await queue.enqueueMany(database.db, work, numbered(20));
+  const renewals = async () => await database.client`select seen_at::text from queue_workers`;
+  const [before] = await renewals();
+  await until(async () => (await renewals())[0]?.seen_at !== before?.seen_at);
+  expect(claimed).toBe(0);
+  expect(await database.client`select distinct attempt from queue_jobs`).toEqual([{ attempt: 0 }]);
+  // It has not forgotten them.
+  await queue.limits.set(database.db, { queue: 'mail' }, { rate: { limit: 5, perMs: HOUR_MS } });
+  await until(async () => (await database.db.$count(queueJobs)) === 215);
+});
+
 test('a rate that is not reached costs a few statements, and not one for each job', async () => {
   const queue = limited({ rate: { limit: 1_000_000, perMs: 1_000 } });
   let asked = 0;
