@@ -552,15 +552,16 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       saw(commit ? 'a fold that was open for a while' : 'a fold rolled back');
     },
 
-    cancel: async ({ job: index }) => {
+    cancel: async ({ job: index, force }) => {
       const job = someJob(index, false);
       if (job === undefined) return;
-      const answer = await queue.cancel(db, job.id);
+      const answer = await queue.cancel(db, job.id, { force });
       if (job.state !== 'live') return;
-      expect(answer).toEqual({ cancelled: job.workerId === null ? true : 'requested' });
-      if (job.workerId === null) model.end(job.id, 'cancelled');
+      const ends = force || job.workerId === null;
+      expect(answer).toEqual({ cancelled: ends ? true : 'requested' });
+      saw(job.workerId !== null && force ? 'a held job cancelled by force' : 'a job cancelled');
+      if (ends) model.end(job.id, 'cancelled');
       else job.unwanted = true;
-      saw('a job cancelled');
     },
 
     cancelFlow: async ({ flow: index }) => {

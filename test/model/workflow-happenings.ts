@@ -69,7 +69,7 @@ const atOnce = {
     signal,
     key: fc.constantFrom(undefined, undefined, 'k'),
   }),
-  cancel: fc.record({ job: which }),
+  cancel: fc.record({ job: which, force: fc.boolean() }),
   cancelFlow: fc.record({ flow: which }),
   endMembers: fc.record({}),
   /** Some batches, or any. */

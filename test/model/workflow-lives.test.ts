@@ -38,6 +38,7 @@ const events = [
   'a fork that may ask for what its job had waited for',
   'a fork without children that ended later',
   'a fork without children that have not ended',
+  'a held job cancelled by force',
   'a job cancelled',
   'a job claimed that has steps',
   'a job claimed that is to end',
