@@ -654,13 +654,16 @@ describe('many children', () => {
 });
 
 describe('under faults', () => {
-  test('a count whose answer is lost has made the parent due all the same', async () => {
+  test.each([
+    ['whose answer is lost', 'fold: folded'],
+    ['that is under way when its connection breaks', 'fold: sent'],
+  ] as const)('a count %s has made the parent due all the same', async (_, point) => {
     const worker = await start(async ({ step }) => {
       return await step.waitForJob(await step.enqueue('one', child, 4));
     });
     let lost = 0;
     atFaultPoints(async (at) => {
-      if (at !== 'fold: folded' || lost > 0) return;
+      if (at !== point || lost > 0) return;
       lost++;
       throw new Error('lost here');
     });

@@ -180,8 +180,11 @@ describe('the steps of many jobs that end in one turn', () => {
 });
 
 describe('an answer that is lost', () => {
-  test('of a record: it is repeated, the step runs once, and its attempt goes on', async () => {
-    const seen = losing('step: recorded');
+  test.each([
+    ['of a record', 'step: recorded'],
+    ['with the record itself', 'step: done'],
+  ] as const)('%s: it is repeated, the step runs once, and its attempt goes on', async (_, point) => {
+    const seen = losing(point);
     let calls = 0;
     const worker = await start(async ({ step, job }) => {
       const made = await step.run('one', () => ++calls);

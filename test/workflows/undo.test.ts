@@ -16,7 +16,8 @@ import {
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
-import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { gate } from '../support/gate.ts';
@@ -40,6 +41,7 @@ beforeEach(async () => {
   await clearTables(database.client);
   await clearWorkflowTables(database);
 });
+afterEach(() => atFaultPoints());
 
 /** A deadline that comes while an attempt runs, and not before it has recorded a step, also on a busy machine. */
 const SOON_MS = 3_000;
@@ -489,6 +491,36 @@ test('a step cannot wait for undoAll, which waits for it', async () => {
   const { id } = await queue.enqueue(database.db, work, 1);
   await until(async () => (await stateOf(id)) === 'completed');
   expect(refused).toBeInstanceOf(NestedStepError);
+});
+
+test.each<[string, FaultPoint, number, { attempt: number }]>([
+  ['the answer to its mark is lost', 'step: recorded', 3, { attempt: 1 }],
+  ['it fails once that is marked', 'undo: marked', 1, { attempt: 2 }],
+])('a job is undone once where %s', async (_, point, nth, ended) => {
+  const undone: string[] = [];
+  let passed = 0;
+  atFaultPoints(async (at) => {
+    if (at !== point || ++passed !== nth) return;
+    throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' });
+  });
+  await start(async ({ step }) => {
+    try {
+      for (const name of ['one', 'two'])
+        await step.run(name, { undo: () => void undone.push(name) }, () => 1);
+      throw new NonRetryableError('out of stock');
+    } catch (error) {
+      if (isFinal(error)) await step.undoAll(error);
+      throw error;
+    }
+  });
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect(passed).toBeGreaterThanOrEqual(nth);
+  expect(undone).toEqual(['two', 'one']);
+  expect(await stepsOf(id)).toEqual(['one', 'two', 'undo', 'undo:two', 'undo:one']);
+  const errors = [{ message: 'out of stock' }];
+  if (ended.attempt > 1) errors.unshift({ message: 'the connection broke' });
+  expect(await queue.find(database.db, id)).toMatchObject({ ...ended, errors });
 });
 
 test('undoAll goes on where a call before it has failed', async () => {

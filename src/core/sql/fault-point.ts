@@ -25,8 +25,14 @@ export type FaultPoint =
   | 'settle: written'
   /** The jobs of a batch that wait are written, but their attempts have not been told. */
   | 'settle: parked'
+  /** Steps are done or begun, and what records them has not been sent. */
+  | 'step: done'
   /** Steps are recorded, but their handlers do not know it yet. */
   | 'step: recorded'
+  /** A job is to be undone, and none of its steps is undone yet. */
+  | 'undo: marked'
+  /** A fold is on its way: the database may or may not carry it out. */
+  | 'fold: sent'
   /** Ends of jobs are counted, and what waited for them is due, but the worker does not know it yet. */
   | 'fold: folded'
   /** A job waits for others, but its handler does not know it yet. */

@@ -177,7 +177,8 @@ export class Folding implements BackgroundPart {
 
   async #foldOnce(ids: readonly number[] | undefined): Promise<number> {
     const { db, tables, channel } = this.#options;
-    const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly' });
+    const sent = foldTallies(db, tables, { ids, channel, locks: 'briefly' });
+    const [folded] = await Promise.all([sent, faultPoint('fold: sent')]);
     await faultPoint('fold: folded');
     this.#noteMoved(folded.woken);
     this.#noteFolded(ids, folded);

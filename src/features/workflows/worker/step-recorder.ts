@@ -120,6 +120,7 @@ export class StepRecorder {
   async #record(batch: readonly PendingStep[], locks: 'briefly' | 'skip'): Promise<PendingStep[]> {
     const { db, tables, holder } = this.#options;
     const [only, second] = batch;
+    await faultPoint('step: done');
     if (locks === 'briefly' && only !== undefined && second === undefined) {
       const recorded = await this.#recordOne(asOfNow(only));
       await faultPoint('step: recorded');

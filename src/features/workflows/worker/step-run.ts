@@ -12,6 +12,7 @@ import {
 } from '../../../core/job/limits.ts';
 import { nextTurn } from '../../../core/runtime.ts';
 import type { Transaction } from '../../../core/sql/executor.ts';
+import { faultPoint } from '../../../core/sql/fault-point.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { QueueError } from '../../../errors.ts';
 import type {
@@ -261,6 +262,7 @@ export class StepRun implements Step {
     const recorded = await this.#steps.busy(() => this.#steps.store.record(step));
     if (recorded === undefined) throw this.#steps.lost();
     this.#isUndoRecorded = true;
+    await faultPoint('undo: marked');
   }
 
   async #undoRecorded(): Promise<void> {
