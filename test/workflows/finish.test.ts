@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import {
   createQueue,
   createWorker,
@@ -23,6 +24,7 @@ import { claimOf, clearTables, jobRow, resultRow, tables } from '../queries/supp
 import { addControlTables, addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { blocked, type Tx, whileOpen } from './fixtures/open-transactions.ts';
 
 const database = useTestDatabase({ max: 10 });
 const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
@@ -402,6 +404,29 @@ describe('at the same time', () => {
     );
     expect(others).toEqual(others.map(() => 1));
   }, 240_000);
+
+  test('naively, as a second finish that looks and deletes: both say that they have ended it', async () => {
+    const id = await waiting();
+    const look = async (db: Tx | typeof database.db) =>
+      await db.execute(sql`select from queue_jobs where id = ${id} and worker_id is null and blockers = 0`);
+    const remove = async (db: Tx | typeof database.db) =>
+      await db.execute(sql`delete from queue_jobs where id = ${id} returning id`);
+    let second: Promise<unknown> = Promise.resolve();
+    const found: unknown[] = [];
+    await whileOpen(
+      database,
+      async (tx) => {
+        found.push(...(await look(tx)));
+        expect(await remove(tx)).toHaveLength(1);
+      },
+      async () => {
+        found.push(...(await look(database.db)));
+        second = (await blocked(database, remove(database.db))).answer;
+      },
+    );
+    expect(found).toHaveLength(2);
+    expect(await second).toHaveLength(0);
+  });
 
   test('as a cancel: the one that comes first wins, in both orders', async () => {
     const id = await waiting();

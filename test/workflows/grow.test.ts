@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import {
   createQueue,
   createWorker,
@@ -177,6 +178,28 @@ describe('two at once', () => {
     });
     expect(await fold([id])).toMatchObject({ tallies: 2, unwanted: [id] });
     expect(await workflows.flow(database.db, id)).toMatchObject({ total: 6 });
+  });
+
+  test('the batch does not end before what is just being added, also where the job that adds it ends', async () => {
+    const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
+    await database.db.transaction(async (tx) => {
+      expect(await growBatch(tx, all, id, 5)).toBe(true);
+      await queue.cancelMany(database.db, { kind: 'crawl' });
+      expect(await fold([id])).toMatchObject({ tallies: 0, busy: [id] });
+    });
+    expect(await fold([id])).toMatchObject({ tallies: 2, woken: [] });
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 6, pending: 5, endedAt: null });
+  });
+
+  test('naively, by a tally without the lock of the batch: it ends before them', async () => {
+    const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
+    await database.db.transaction(async (tx) => {
+      await tx.execute(sql`insert into queue_tallies (batch_id, added) values (${id}, 5)`);
+      await queue.cancelMany(database.db, { kind: 'crawl' });
+      expect(await fold([id])).toMatchObject({ tallies: 1, woken: [expect.any(String)] });
+    });
+    await fold([id]);
+    expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 5, endedAt: expect.any(Date) });
   });
 
   test('members that are added after the cancel of their flow was counted are to end, too', async () => {

@@ -467,6 +467,17 @@ describe('a redrive of a flow', () => {
     expect(await job()).toMatchObject({ blockers: 1, cancel_reason: null });
   });
 
+  test('naively, by a look and an update after it: a job of the flow that goes on is cancelled for the failure', async () => {
+    const failed = await database.client`
+      select w.job_id::int as id from queue_waits as w join queue_batches as b on b.id = w.batch_id
+      where w.policy = 'cancel' and b.failed > 0`;
+    expect(await queue.workflows.redriveFlow(database.db, 1)).toBe(1);
+    await database.client`
+      update queue_jobs set cancel_reason = 'failed before', run_at = now()
+      where id = ${failed[0]?.id} and run_at = 'infinity'`;
+    expect(await job()).toMatchObject({ cancel_reason: 'failed before' });
+  });
+
   test('leaves a member alone that is being asked to end: that comes first, and is taken back', async () => {
     await database.client`
       insert into queue_jobs (id, queue, kind, payload, max_attempts, batch_id) overriding system value
@@ -499,6 +510,22 @@ describe('a redrive of a flow', () => {
     expect(await endMembers(database.db, all, end)).toBe(0);
     expect(await jobRow(database.client, 2)).toMatchObject({ cancel_reason: null });
   });
+
+  test('naively, by the reason that the batch had before: a member of the flow that goes on is asked to end', async () => {
+    await database.client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, batch_id) overriding system value
+      values (2, 'q', 'k', '1', 3, 1)`;
+    await database.client`
+      update queue_batches set total = 2, pending = 1, ended_at = null, cancel_reason = 'no longer wanted'`;
+    await whileOpen(
+      (tx) => queue.workflows.redriveFlow(tx, 1),
+      () =>
+        database.client`
+          update queue_jobs as j set cancel_reason = b.cancel_reason from queue_batches as b
+          where j.id = 2 and b.id = j.batch_id and b.cancel_reason is not null`.then(),
+    );
+    expect(await jobRow(database.client, 2)).toMatchObject({ cancel_reason: 'no longer wanted' });
+  });
 });
 
 describe('ending a job that was asked to end and that no claim has taken', () => {
@@ -515,6 +542,21 @@ describe('ending a job that was asked to end and that no claim has taken', () =>
     );
     expect(await end()).toEqual({ jobs: 0, batchIds: [] });
     expect(await job()).toMatchObject({ worker_id: expect.anything() });
+  });
+
+  test('naively, by a look and a delete after it: the job that a worker has just claimed is gone', async () => {
+    let deleting: Promise<{ readonly length: number }> = Promise.resolve([]);
+    await whileOpen(
+      async (tx) => expect(await claim(tx)).toHaveLength(1),
+      async () => {
+        const found = await database.client`
+          select id::int from queue_jobs where worker_id is null and cancel_reason is not null`;
+        expect(found).toEqual([{ id }]);
+        const remove = database.client`delete from queue_jobs where id = ${id} returning worker_id`;
+        deleting = (await blocked(remove.then((rows) => rows))).answer;
+      },
+    );
+    expect(await deleting).toEqual([{ worker_id: expect.anything() }]);
   });
 
   test('the other way round: a claim leaves the job, which ends once, for the reason in its row', async () => {

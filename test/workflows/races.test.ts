@@ -124,6 +124,26 @@ describe('a member that was put back after the end of its batch', () => {
     expect([await batch1(), await job9()]).toMatchObject([{ ended: true }, { woken: true }]);
   });
 
+  test('naively, without a tally for the next fold: the batch stays open, and nothing wakes the job', async () => {
+    await isBack();
+    await foldTallies(database.db, all, folding);
+    let opening: Promise<unknown> = Promise.resolve();
+    await whileOpen(
+      async (tx) => {
+        await endsAgain(tx);
+        await foldTallies(tx, all, { ...folding, locks: 'wait' });
+      },
+      async () => {
+        const open = database.client`update queue_batches set ended_at = null where id = 1`;
+        opening = (await blocked(open.then())).answer;
+      },
+    );
+    await opening;
+    expect(await waitForBatches(database.db, all, holder, wait, 'wait')).toBe(true);
+    expect(await foldTallies(database.db, all, folding)).toMatchObject({ tallies: 0, woken: [] });
+    expect([await batch1(), await job9()]).toMatchObject([{ pending: 0, ended: false }, { woken: false }]);
+  });
+
   test('opens nothing for a stale attempt, or for a job that has not enqueued it', async () => {
     await isBack();
     const others = [
@@ -218,6 +238,50 @@ describe('a wake-up of a job that is just being parked', () => {
     });
     expect(await job9()).toMatchObject({ free: true, parked: true });
   });
+});
+
+describe('a job that is about to wait for the first of a signal and a batch, and that one of them wakes before', () => {
+  const send = (tx: Tx) =>
+    sendSignal(tx, all, {
+      ...{ to: { queue: 'q', id: 9 }, name: 'answer', signalId: 's', value: '7', key: undefined },
+    }).then((sent) => expect(sent).toMatchObject({ became: 'sent' }));
+  const unpark = (tx: Tx) =>
+    unparkJobs(tx, tables, { queue: 'q', ids: [9], onlyWaiting: true, channel: undefined });
+  const sources: [string, (tx: Tx) => Promise<unknown>][] = [
+    ['signal', async (tx) => [await send(tx), await unpark(tx)]],
+    ['batch', async (tx) => [await bothEnd(), await foldTallies(tx, all, folding)]],
+  ];
+
+  beforeEach(async () => {
+    const wanted = { ...held, name: 'first', signal: 'answer', at: 0, timeoutMs: undefined };
+    expect(await receiveSignal(database.db, all, holder, wanted, 'wait')).toMatchObject({ type: 'waiting' });
+    const wait = { ...held, batchIds: [1], failFast: false };
+    expect(await waitForBatches(database.db, all, holder, wait, 'wait')).toBe(true);
+  });
+
+  test.each(sources)('the %s: it is due, and not parked', async (_, wake) => {
+    const transition = { type: 'park', delayMs: null, attempt: 0, error: null } as const;
+    const park = () => parkJobs(database.db, tables, holder, [{ ...held, transition }]);
+    await whileOpen(wake, async () => expect((await park()).locked).toEqual(new Set([9])));
+    await park();
+    expect(await job9()).toMatchObject({ free: true, parked: false });
+  });
+
+  test.each(sources)(
+    'naively, by a park that does not ask whether it was woken: the %s is lost',
+    async (_, wake) => {
+      let parking: Promise<unknown> = Promise.resolve();
+      await whileOpen(wake, async () => {
+        const park = database.client`
+        update queue_jobs set worker_id = null, claimed_at = null, run_at = 'infinity'
+        where id = 9 and worker_id = 7 and fence = 5`;
+        parking = (await blocked(park.then())).answer;
+      });
+      await parking;
+      expect(await job9()).toMatchObject({ free: true, parked: true });
+      expect(await foldTallies(database.db, all, folding)).toMatchObject({ tallies: 0, woken: [] });
+    },
+  );
 });
 
 describe('a record of an attempt whose job is just being taken over', () => {
