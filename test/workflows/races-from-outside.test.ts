@@ -8,6 +8,7 @@ import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import type { Executor } from '../../src/core/sql/executor.ts';
 import { endMembers } from '../../src/features/batches/queries/end-members.ts';
 import { endUnclaimed } from '../../src/features/batches/queries/end-unclaimed.ts';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { spareMembers } from '../../src/features/batches/queries/spare-members.ts';
 import { wakeWaiters } from '../../src/features/batches/queries/wake-waiters.ts';
 import { findStepsOfOne } from '../../src/features/workflows/queries/find-steps.ts';
@@ -525,6 +526,92 @@ describe('a redrive of a flow', () => {
           where j.id = 2 and b.id = j.batch_id and b.cancel_reason is not null`.then(),
     );
     expect(await jobRow(database.client, 2)).toMatchObject({ cancel_reason: 'no longer wanted' });
+  });
+});
+
+describe('a redrive of a flow, and a count that makes a job of it due', () => {
+  const fold = (db: Executor = database.db) => foldTallies(db, all, { channel: undefined, locks: 'briefly' });
+  const redrive = (db: Executor = database.db) => queue.workflows.redriveFlow(db, 1);
+
+  /** Job 1 of batch 1 has failed, which is not counted; job 9 waits for it, and runs whatever has become of it. */
+  beforeEach(async () => {
+    await database.client`
+      insert into queue_batches (id, flow_id, total, pending) overriding system value values (1, 1, 1, 1)`;
+    await database.client`insert into queue_tallies (batch_id, ended, failed) values (1, 1, 1)`;
+    await database.client`
+      insert into queue_results (job_id, queue, kind, payload, state, attempt, max_attempts, fence, priority,
+        batch_id, errors, metadata, run_at, created_at)
+      values (1, 'q', 'k', '1', 'discarded', 1, 1, 1, 5, 1, '[]', '{}', now(), now())`;
+    await database.client`insert into queue_waits (batch_id, job_id, queue, policy) values (1, 9, 'q', 'run')`;
+    await database.client`delete from queue_steps`;
+    await database.client`update queue_jobs set blockers = 1, run_at = 'infinity'`;
+  });
+
+  const isParked = async () =>
+    (await database.client`select from queue_jobs where id = 9 and run_at = 'infinity'`).length === 1;
+  const isOver = async () =>
+    (await database.client`select from queue_batches where id = 1 and ended_at is not null`).length === 1;
+  /** Job 1 runs again, and completes. */
+  async function ends(): Promise<void> {
+    expect(await claim(database.db)).toHaveLength(1);
+    await database.db.transaction(async (tx) => {
+      await tx.execute(sql`delete from queue_jobs where id = 1`);
+      await tx.execute(sql`insert into queue_tallies (batch_id, ended) values (1, 1)`);
+    });
+    expect(await fold()).toMatchObject({ woken: ['q'] });
+    expect([await isOver(), await isParked()]).toEqual([true, false]);
+  }
+
+  test('the count comes first: the job waits again', async () => {
+    let redriving: Promise<number> = Promise.resolve(0);
+    await whileOpen(
+      async (tx) => expect(await fold(tx)).toMatchObject({ woken: ['q'] }),
+      async () => {
+        redriving = (await blocked(redrive())).answer;
+      },
+    );
+    expect(await redriving).toBe(1);
+    expect([await isOver(), await isParked()]).toEqual([false, true]);
+    await ends();
+  });
+
+  test('the redrive comes first: a count leaves the batch to it, and then makes nothing due', async () => {
+    await whileOpen(
+      async (tx) => expect(await redrive(tx)).toBe(1),
+      async () => expect(await fold()).toMatchObject({ tallies: 0, busy: [1] }),
+    );
+    expect(await fold()).toMatchObject({ woken: [] });
+    expect([await isOver(), await isParked()]).toEqual([false, true]);
+    await ends();
+  });
+
+  test('naively, by a look at the batch without its lock: the job waits for one that is over', async () => {
+    let parking: Promise<unknown> = Promise.resolve();
+    await whileOpen(fold, async () => {
+      const park = database.client`
+        update queue_jobs set blockers = 1, run_at = 'infinity'
+        where id = 9 and exists (select from queue_batches where id = 1 and ended_at is null)`;
+      parking = (await blocked(park.then())).answer;
+    });
+    await parking;
+    expect(await fold()).toMatchObject({ tallies: 0, woken: [] });
+    expect([await isOver(), await isParked()]).toEqual([true, true]);
+  });
+
+  test('a job that has begun, and that a signal is just waking, is left alone', async () => {
+    await database.client`
+      insert into queue_steps (job_id, queue, name, kind, fence, started_at, ended_at)
+      values (9, 'q', 'one', 'run', 5, now(), now())`;
+    await waits();
+    let redriving: Promise<number> = Promise.resolve(0);
+    await whileOpen(
+      (tx) => unparkJobs(tx, tables, { queue: 'q', ids: [id], onlyWaiting: true, channel: undefined }),
+      async () => {
+        redriving = (await blocked(redrive())).answer;
+      },
+    );
+    expect(await redriving).toBe(1);
+    expect([await isOver(), await isParked()]).toEqual([false, false]);
   });
 });
 
