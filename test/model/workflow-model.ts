@@ -340,7 +340,12 @@ export class WorkflowModel {
 
   canGrow(id: number | null): boolean {
     if (id === null || this.batch(id).ended) return false;
-    return !this.waits.some(
+    return !this.hasParent(id);
+  }
+
+  /** Whether its members are the children of a job. */
+  hasParent(id: number): boolean {
+    return this.waits.some(
       ({ batch, policy }) => batch === id && (policy === 'parent' || policy === 'detached'),
     );
   }
@@ -511,7 +516,8 @@ export class WorkflowModel {
 
   /**
    * Another job goes on from a step: it has the steps that had ended when that began, with the signals that these have received,
-   * but none whose children had not all ended by then. It may ask for what the job has waited for before it began.
+   * but none whose children had not all ended by then. What was added to a flow has no parent. It may ask for what the job has
+   * waited for before it began.
    */
   fork(id: number, from: string, to: number): ModelStep[] {
     const steps = this.stepsOf(id);
@@ -521,7 +527,9 @@ export class WorkflowModel {
         step.name !== from &&
         step.over !== null &&
         step.over <= began &&
-        (step.kind !== 'enqueue' || this.hadEnded(batchOf(step), began)),
+        (step.kind !== 'enqueue' ||
+          !this.hasParent(batchOf(step)) ||
+          this.hadEnded(batchOf(step), began)),
     );
     this.add({ id: to, queue: this.get(id).queue, batch: null, blockers: null });
     // It reads its steps at its first claim.
