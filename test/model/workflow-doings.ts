@@ -110,14 +110,14 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     return true;
   }
 
-  const storeOf = (attempt: WorkflowAttempt) => {
+  const storeOf = (attempt: WorkflowAttempt, conn: typeof db) => {
     const { signal } = new AbortController();
     const retries = new Retries();
     const holder = holderOf(attempt);
     const events = new WorkerEmitter();
     return storeInWorker(
       {
-        ...{ job: attempt.job, holder, environment: { db, tables }, signal },
+        ...{ job: attempt.job, holder, environment: { db: conn, tables }, signal },
         completeRan: false,
         databaseNowMs: Date.now(),
         untilTimeoutMs: undefined,
@@ -129,7 +129,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         inContext: (task) => task(),
       },
       {
-        ...{ db, enqueuing: db, tables, queue: world.workflowsOf, tokens: undefined },
+        ...{ db: conn, enqueuing: conn, tables, queue: world.workflowsOf, tokens: undefined },
         asking: { retries, events },
         finder: new StepFinder({ db, tables, queue: holder.queue }),
         recorder: new StepRecorder({ db, tables, holder, events, retries }),
@@ -143,8 +143,9 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     to: 'mail' | 'slow',
     members: number,
     as: 'parent' | 'detached' | 'members',
+    conn = db,
   ) {
-    const store = storeOf(attempt);
+    const store = storeOf(attempt, conn);
     const entries = Array.from({ length: members }, () => options);
     const jobs = await store.check(definitions[to], entries, name);
     const { id, fence } = attempt;
@@ -186,6 +187,13 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       if (was?.run === 'held' && job.run === 'woken') saw('a job woken before it was parked');
       if (was?.unwanted === false && job.unwanted) saw('a job of a flow cancelled for a failure');
     }
+  }
+
+  function noteRedrive<T>(redrive: () => T): T {
+    const spared = model.live.filter(({ id, unwanted }) => unwanted && model.cancelledWith.has(id));
+    const redriven = redrive();
+    if (spared.some(({ unwanted }) => !unwanted)) saw('a job that was to end with its flow goes on');
+    return redriven;
   }
 
   async function settle(attempt: WorkflowAttempt, given: Parameters<typeof settlementOf>[1]): Promise<void> {
@@ -552,6 +560,44 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       saw(commit ? 'a fold that was open for a while' : 'a fold rolled back');
     },
 
+    redriveFlowWhile: async ({ flow: index, commit, between }) => {
+      const flow = flowAt(index);
+      if (flow === undefined) return;
+      const planned = model.planRedriveFlow(flow);
+      const undo = new Error('undo');
+      const redriving = transaction.db.transaction(async (tx) => {
+        expect(await workflows.redriveFlow(tx, flow)).toBe(planned.redriven);
+        await world.whileLocked(planned, between);
+        if (!commit) throw undo;
+      });
+      if (!commit) return await undone(redriving, undo);
+      await redriving;
+      noteRedrive(planned.commit);
+      saw('a redrive of a flow that was open for a while');
+    },
+
+    growWhile: async ({ grow: { attempt: index, place, members }, commit, between }) => {
+      const attempt = world.attempt(index);
+      const name = `grown-${place}`;
+      if (attempt === undefined || !begin(attempt, name)) return;
+      const { batch } = model.get(attempt.id);
+      if (batch === null || !model.canGrow(batch)) return;
+      const undo = new Error('undo');
+      const grownAt = model.time;
+      let output: unknown;
+      const growing = transaction.db.transaction(async (tx) => {
+        output = await enqueueBy(attempt, name, 'mail', members, 'members', tx as never);
+        await world.whileLocked({ jobs: [attempt.id], batches: [batch] }, between);
+        if (!commit) throw undo;
+      });
+      if (!commit) return await undone(growing, undo);
+      await growing;
+      await world.learn(null);
+      model.grow(batch, members);
+      model.record(attempt, { name, kind: 'enqueue', ended: true, output, until: null }, grownAt);
+      saw('a batch has grown by a transaction that was open for a while');
+    },
+
     cancel: async ({ job: index, force }) => {
       const job = someJob(index, false);
       if (job === undefined) return;
@@ -599,9 +645,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       const flow = flowAt(index);
       // It waits for the batches, and for the jobs that wait for them.
       if (flow === undefined || model.lockedBatches.size > 0 || model.lockedJobs.size > 0) return;
-      const spared = model.live.filter(({ id, unwanted }) => unwanted && model.cancelledWith.has(id));
-      const redriven = model.redriveFlow(flow);
-      if (spared.some(({ unwanted }) => !unwanted)) saw('a job that was to end with its flow goes on');
+      const redriven = noteRedrive(() => model.redriveFlow(flow));
       expect(await workflows.redriveFlow(db, flow)).toBe(redriven);
       saw(redriven > 0 ? 'a flow put back' : 'a flow without failures left as it is');
     },

@@ -135,6 +135,8 @@ const whileOpen = {
   signalWhile: fc.record({ signal: atOnce.signal, commit: fc.boolean(), between }),
   endWhile: fc.record({ attempt: which, commit: fc.boolean(), between }),
   foldWhile: fc.record({ commit: fc.boolean(), between }),
+  redriveFlowWhile: fc.record({ flow: which, commit: fc.boolean(), between }),
+  growWhile: fc.record({ grow: atOnce.grow, commit: fc.boolean(), between }),
 };
 
 export type WorkflowHappenings = AtOnce & ValuesOf<typeof whileOpen>;
@@ -144,7 +146,7 @@ export type WorkflowDoings = {
 export type WorkflowStep = StepOf<WorkflowHappenings>;
 
 export const workflowStep = fc.oneof(
-  { weight: 14, arbitrary: single },
+  { weight: 22, arbitrary: single },
   ...Object.entries(whileOpen).map(([happens, to]) => ({
     weight: 1,
     arbitrary: (to as fc.Arbitrary<unknown>).map((to) => ({ happens, to })),

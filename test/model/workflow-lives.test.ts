@@ -20,6 +20,7 @@ const MOST_MS = 400_000;
 const events = [
   'a batch ended',
   'a batch has grown',
+  'a batch has grown by a transaction that was open for a while',
   'a batch that another fold counts left alone',
   'a batch that does not grow',
   'a flow cancelled',
@@ -51,6 +52,7 @@ const events = [
   'a member ended by a transaction that was open for a while',
   'a member of an ended batch put back',
   'a parked job made due',
+  'a redrive of a flow that was open for a while',
   'a row deleted by hand',
   'a signal has made a job due',
   'a signal of a transaction that was open for a while',

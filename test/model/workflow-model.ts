@@ -88,6 +88,15 @@ export interface ModelFold {
   readonly targets: readonly number[];
 }
 
+/** What a redrive of a flow does, decided by what it sees. */
+export interface ModelRedrive {
+  readonly redriven: number;
+  /** The jobs and batches that it locks. */
+  readonly jobs: readonly number[];
+  readonly batches: readonly number[];
+  readonly commit: () => void;
+}
+
 /** A claim of one job, kept by the worker that made it, even when it has long lost the job. */
 export interface Attempt {
   readonly id: number;
@@ -255,12 +264,16 @@ export class WorkflowModel {
   }
 
   /** A step that has ended stays as it is. */
-  record(attempt: Attempt, step: Pick<ModelStep, 'name' | 'kind' | 'ended' | 'output' | 'until'>): void {
+  record(
+    attempt: Attempt,
+    step: Pick<ModelStep, 'name' | 'kind' | 'ended' | 'output' | 'until'>,
+    at = this.time,
+  ): void {
     const steps = this.stepsOf(attempt.id);
     const found = steps.get(step.name);
-    const over = step.ended || (step.kind === 'sleep' && step.until === 'passed') ? this.time : null;
+    const over = step.ended || (step.kind === 'sleep' && step.until === 'passed') ? at : null;
     if (found === undefined) {
-      steps.set(step.name, { ...step, fence: attempt.fence, began: this.time, over });
+      steps.set(step.name, { ...step, fence: attempt.fence, began: at, over });
       return;
     }
     if (found.ended && found.fence !== attempt.fence) return;
@@ -504,6 +517,37 @@ export class WorkflowModel {
     return failed.length;
   }
 
+  /** What `redriveFlow` does at this moment, and what it keeps from changing until it is committed. */
+  planRedriveFlow(flow: number): ModelRedrive {
+    const after = Object.assign(new WorkflowModel(), structuredClone({ ...this }));
+    const redriven = after.redriveFlow(flow);
+    const before = [...this.tallies];
+    const isChanged = <T extends { readonly id: number }>(then: Map<number, T>) => {
+      return (now: T) => JSON.stringify(now) !== JSON.stringify(then.get(now.id));
+    };
+    const jobs = [...after.jobs.values()].filter(isChanged(this.jobs));
+    const batches = [...after.batches.values()].filter(isChanged(this.batches));
+    const own = [...after.batches.values()].filter((batch) => batch.flow === flow);
+    const isOpen = new Set(own.flatMap(({ id, ended }) => (ended ? [] : id)));
+    const waiting = after.waits.filter((wait) => isFlow(wait) && isOpen.has(wait.batch));
+    const told = [...this.cancelledWith].filter((id) => own.some((batch) => batch.id === this.get(id).batch));
+    const [spared, doomed] = [this.cancelledWith, this.failedBefore].map((ids) => [...ids]);
+    return {
+      redriven,
+      jobs: [...new Set([...jobs.map(({ id }) => id), ...waiting.map(({ job }) => job), ...told])],
+      batches: [...new Set([...batches, ...own].map(({ id }) => id))],
+      commit: () => {
+        for (const job of jobs) Object.assign(this.get(job.id), job);
+        for (const batch of batches) Object.assign(this.batch(batch.id), batch);
+        for (const id of spared ?? []) if (!after.cancelledWith.has(id)) this.cancelledWith.delete(id);
+        for (const id of doomed ?? []) if (!after.failedBefore.has(id)) this.failedBefore.delete(id);
+        // What was noted since stays as it is.
+        const noted = this.tallies.map((tally) => after.tallies[before.indexOf(tally)] ?? tally);
+        this.tallies = [...noted, ...after.tallies.slice(before.length)];
+      },
+    };
+  }
+
   /** Forgets a step, and those that began after it. */
   forget(id: number, from: string): void {
     const steps = this.stepsOf(id);
@@ -527,9 +571,7 @@ export class WorkflowModel {
         step.name !== from &&
         step.over !== null &&
         step.over <= began &&
-        (step.kind !== 'enqueue' ||
-          !this.hasParent(batchOf(step)) ||
-          this.hadEnded(batchOf(step), began)),
+        (step.kind !== 'enqueue' || !this.hasParent(batchOf(step)) || this.hadEnded(batchOf(step), began)),
     );
     this.add({ id: to, queue: this.get(id).queue, batch: null, blockers: null });
     // It reads its steps at its first claim.
