@@ -39,6 +39,14 @@ const child = defineJob('child', {
   output: unvalidated<number>(),
   backoff: fixedBackoff(0),
 });
+/** A job of a flow with many layers. */
+const node = defineJob('node', {
+  queue: 'nodes',
+  payload: unvalidated<{ readonly after: number; readonly fails: boolean }>(),
+  output: unvalidated<unknown>(),
+  backoff: fixedBackoff(0),
+  maxAttempts: 10_000,
+});
 const batchTables = { ...tables, ...workflowTables };
 
 beforeAll(() => addWorkflowTables(database));
@@ -47,6 +55,10 @@ beforeEach(async () => {
   await clearWorkflowTables(database);
 });
 afterEach(() => atFaultPoints());
+
+/** The nodes whose handlers were called, and those called before all that they come after had ended. */
+const ran = new Set<number>();
+const early = new Set<number>();
 
 /** On node-postgres: postgres.js may throw an error that nothing can catch when its connection is killed. */
 async function startWorkers(count: number): Promise<void> {
@@ -63,13 +75,19 @@ async function startWorkers(count: number): Promise<void> {
           if (payload % 20 === 13) throw new NonRetryableError('thirteen');
           return payload;
         }),
+        handlePooled(node, async ({ job, payload, step }) => {
+          ran.add(job.id);
+          const { total, completed, failed } = await step.parentCounts();
+          if (completed + failed !== payload.after || total !== payload.after) early.add(job.id);
+          if (payload.fails) throw new NonRetryableError('it fails');
+        }),
         handlePooled(parent, async ({ step }) => {
           const entries = Array.from({ length: 60 }, (_, one) => ({ payload: one }));
           const ends = await step.allEnded('ends', await step.enqueueMany('all', child, entries));
           return ends.map((end) => (end.state === 'completed' ? end.output : end.state)).join();
         }),
       ],
-      queues: { parents: { concurrency: 10 }, children: { concurrency: 7 } },
+      queues: { parents: { concurrency: 10 }, children: { concurrency: 7 }, nodes: { concurrency: 10 } },
       log: false,
     });
     // Its connections are killed: what it says of that is no news.
@@ -81,6 +99,20 @@ async function startWorkers(count: number): Promise<void> {
 
 const expected = Array.from({ length: 60 }, (_, one) => (one % 20 === 13 ? 'discarded' : one)).join();
 
+/** Kills a connection of the workers at every fifth fault point; returns how many. */
+function killConnections(most: number): { readonly killed: number } {
+  const kills = { killed: 0 };
+  let passed = 0;
+  atFaultPoints(async () => {
+    if (++passed % 5 > 0 || kills.killed >= most) return;
+    kills.killed++;
+    await database.client`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name = 'workers' order by random() limit 1`;
+  });
+  return kills;
+}
+
 test('no parent misses the end of its children in several workers with killed connections', async () => {
   await startWorkers(4);
   const ids = (
@@ -90,25 +122,74 @@ test('no parent misses the end of its children in several workers with killed co
       Array.from({ length: 40 }, () => ({})),
     )
   ).map(({ id }) => id);
-  let [passed, killed] = [0, 0];
-  atFaultPoints(async () => {
-    if (++passed % 5 > 0 || killed >= 60) return;
-    killed++;
-    await database.client`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and application_name = 'workers' order by random() limit 1`;
-  });
+  const kills = killConnections(60);
   for (const id of ids) {
     const record = await queue.waitFor(database.db, parent, id, { timeoutMs: 100_000 });
     expect(record).toMatchObject({ state: 'completed', output: expected });
   }
-  expect(killed).toBeGreaterThan(10);
+  expect(kills.killed).toBeGreaterThan(10);
   const [row] = await database.client`
     select (select count(*)::int from queue_results where kind = 'child') as children,
       (select count(*)::int from queue_batches where ended_at is null) as open,
       (select count(*)::int from queue_batches where failed <> 3 or pending <> 0) as wrong`;
   expect(row).toEqual({ children: 2_400, open: 0, wrong: 0 });
 });
+
+test('a flow of many layers with jobs that fail and are cancelled goes on as each of its waits says', async () => {
+  await startWorkers(4);
+  const [LAYERS, WIDTH] = [8, 60];
+  const places = Array.from({ length: LAYERS * WIDTH }, (_, at) => at);
+  const randomOf = (n: number) => Math.floor(Math.random() * n);
+  const nodes = places.map((at) => {
+    const layer = Math.floor(at / WIDTH);
+    const before = Array.from({ length: 1 + randomOf(3) }, () => (layer - 1) * WIDTH + randomOf(WIDTH));
+    return {
+      after: layer === 0 ? [] : [...new Set(before)],
+      onFailure: Math.random() < 0.6 ? ('run' as const) : ('cancel' as const),
+      fails: Math.random() < 0.03,
+    };
+  });
+  const { id, jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
+    const added: ReturnType<typeof flow.add>[] = [];
+    for (const { after, onFailure, fails } of nodes) {
+      const parents = after.flatMap((at) => added[at] ?? []);
+      const waits = parents.length === 0 ? {} : { after: parents, onFailure };
+      added.push(flow.add(node, { after: parents.length, fails }, waits));
+    }
+  });
+  const kills = killConnections(60);
+  const cancelled = new Set<number>();
+  await until(async () => {
+    const left = await database.client`select id::int from queue_jobs order by random() limit 2`;
+    for (const row of cancelled.size < 30 ? left : []) {
+      const answer = await queue.cancel(database.db, row.id);
+      if (answer.cancelled) cancelled.add(row.id);
+    }
+    return left.length === 0;
+  });
+  expect(kills.killed).toBeGreaterThan(10);
+  const results = await database.client<{ id: number; state: string }[]>`
+    select job_id::int as id, state from queue_results`;
+  expect(results).toHaveLength(nodes.length);
+  const states = new Map(results.map((row) => [row.id, row.state]));
+  expect([...early]).toEqual([]);
+  for (const [at, { after, onFailure, fails }] of nodes.entries()) {
+    const jobId = Number(jobIds[at]);
+    const isForbidden =
+      onFailure === 'cancel' && after.some((before) => states.get(Number(jobIds[before])) !== 'completed');
+    const expected = isForbidden ? ['cancelled', false] : [fails ? 'discarded' : 'completed', true];
+    // One that was cancelled by itself may have run until then.
+    const had = cancelled.has(jobId) && !isForbidden ? expected : [states.get(jobId), ran.has(jobId)];
+    expect(had, `job ${jobId}, ${onFailure} after ${after.map((before) => jobIds[before])}`).toEqual(
+      expected,
+    );
+  }
+  const flow = await queue.workflows.flow(database.db, id);
+  const failed = results.filter(({ state }) => state !== 'completed').length;
+  expect(flow).toMatchObject({ total: nodes.length, pending: 0, failed });
+  const left = await database.client`select from queue_batches where ended_at is null or pending <> 0`;
+  expect(left).toHaveLength(0);
+}, 120_000);
 
 test('a worker that is killed between the end of the last child and its count: another one counts it', async () => {
   const { id, children } = await waitingParent();
