@@ -141,3 +141,57 @@ test('two versions that run side by side pass jobs to each other: each name is d
   const ofNames = calls.filter((call) => names.includes(call.split(' ')[1] ?? ''));
   expect(ofNames).toHaveLength(TURNS * ids.length);
 });
+
+test('a step of another kind stops the version that has it alone: the one before goes on, and one that renames it', async () => {
+  const begun = new Set<number>();
+  const refused = new Set<number>();
+  /** Leaves each job to the version with the changed step until that has refused it. */
+  const afterChanged = (run: Run): Run => {
+    return async (context) => {
+      const { id } = context.job;
+      if (begun.has(id) && !refused.has(id)) throw new Error('the other version comes first');
+      begun.add(id);
+      return await run(context);
+    };
+  };
+  const oldWorker = await deploy(
+    afterChanged(async ({ step }) => {
+      const a = await does('old', step, 'a');
+      return [a, await step.waitForSignal(approval), await does('old', step, 'b')];
+    }),
+  );
+  const entries = [1, 2].map((payload) => ({ payload, maxAttempts: 10_000 }));
+  const [first = 0, second = 0] = (await queue.enqueueMany(database.db, work, entries)).map(({ id }) => id);
+  for (const id of [first, second])
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+  await deploy(async ({ job, step }) => {
+    await step.sleep('a', 5).catch((error: Error) => {
+      if (error.name === 'StepMismatchError') refused.add(job.id);
+      throw error;
+    });
+    return [await step.waitForSignal(approval), await does('changed', step, 'b')];
+  });
+  const errors = async (id: number) => (await queue.find(database.db, id))?.errors ?? [];
+  const refusal = {
+    name: 'StepMismatchError',
+    message:
+      "The step 'a' of 'work' was recorded as 'run' and is 'sleep' in the code. " +
+      'Rename it in the code: a new name is a new step',
+  };
+
+  await queue.workflows.signal(database.db, { id: first }, approval, 'Ada');
+  expect(await outputOf(first)).toEqual(['a by old', 'Ada', 'b by old']);
+  expect(await errors(first)).toContainEqual(expect.objectContaining(refusal));
+
+  await oldWorker.stop();
+  await deploy(
+    afterChanged(async ({ step }) => {
+      await step.sleep('a, slept', 5);
+      return [await step.waitForSignal(approval), await does('renamed', step, 'b')];
+    }),
+  );
+  await queue.workflows.signal(database.db, { id: second }, approval, 'Bob');
+  expect(await outputOf(second)).toEqual(['Bob', 'b by renamed']);
+  expect(await errors(second)).toContainEqual(expect.objectContaining(refusal));
+  expect(calls.sort()).toEqual(['old a', 'old a', 'old b', 'renamed b']);
+});
