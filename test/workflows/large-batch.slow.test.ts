@@ -14,14 +14,15 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { expect, onTestFinished, test } from 'vitest';
 import { tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables } from '../support/control-tables.ts';
+import { depth } from '../support/depth.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 4 });
 const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
 const { handle } = handlersFor<typeof database.db, typeof queue>();
 
-const MEMBERS = 100_000;
+const MEMBERS = depth(100_000, 1_000_000);
+const TIMEOUT_MS = depth(300_000, 1_500_000);
 const WORKERS = 12;
 const member = defineJob('member', {
   payload: unvalidated<number>(),
@@ -34,8 +35,13 @@ const last = defineJob('last', { queue: 'reports', output: unvalidated<unknown>(
 const failed = MEMBERS / 100;
 const retried = failed;
 
-test('12 workers, a batch of 100,000 jobs: the last one begins once, after all of them', {
-  timeout: 300_000,
+/** Made as they are inserted: no process holds them all. */
+async function* entries(): AsyncGenerator<{ readonly payload: number }> {
+  for (let payload = 0; payload < MEMBERS; payload++) yield { payload };
+}
+
+test(`${WORKERS} workers, a batch of ${MEMBERS.toLocaleString('en')} jobs: the last one begins once, after all of them`, {
+  timeout: TIMEOUT_MS,
 }, async () => {
   await addWorkflowTables(database);
   const liveAtLast: number[] = [];
@@ -67,15 +73,12 @@ test('12 workers, a batch of 100,000 jobs: the last one begins once, after all o
     return worker;
   });
   await Promise.all(workers.map((worker) => worker.start()));
-  const entries = Array.from({ length: MEMBERS }, (_, payload) => ({ payload }));
-  const { id, lastId } = await queue.workflows.enqueueBatch(database.db, member, entries, { last });
-  await until(async () => (await database.db.$count(queueJobs)) === 0, {
-    timeoutMs: 280_000,
-    intervalMs: 250,
-  });
+  const { id, lastId } = await queue.workflows.enqueueBatch(database.db, member, entries(), { last });
+  await queue.waitFor(database.db, last, lastId, { timeoutMs: TIMEOUT_MS - 20_000 });
   await Promise.all(workers.map((worker) => worker.stop()));
 
   expect(problems).toEqual([]);
+  expect(await database.db.$count(queueJobs)).toBe(0);
   expect(liveAtLast).toEqual([0]);
   expect(await queue.find(database.db, lastId)).toMatchObject({
     state: 'completed',
