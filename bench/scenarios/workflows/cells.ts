@@ -32,6 +32,8 @@ interface Part {
 /** Steps of workflows that are long enough that their start and end hardly count. */
 const ALONE = 200;
 const BATCHED = { inFlight: 100, steps: 20 };
+/** How many of those workflows are under way: each step is recorded alone, or together with others. */
+export const LONG_AT_ONCE = [1, BATCHED.inFlight];
 export const CONCURRENCIES = [1, 50, 500];
 const STEPS = 5;
 

@@ -5,7 +5,7 @@ import type { Sites } from '../../harness/site.ts';
 import { median } from '../../median.ts';
 import type { Options } from '../../options.ts';
 import type { Scenario } from '../../scenario.ts';
-import { type Cell, CONCURRENCIES, cellsOf } from './cells.ts';
+import { type Cell, CONCURRENCIES, cellsOf, LONG_AT_ONCE } from './cells.ts';
 import { dbosDirect, type Form, openWorkflowQueued, ownQueued } from './forms.ts';
 import { type FanForm, type FanLoad, fanForms, measureFan } from './measure-fan.ts';
 import { measureRate, type Rate } from './measure-rate.ts';
@@ -208,6 +208,11 @@ function wantedOf({ rates, waiting, claims, replays, fans }: Measured): Wanted[]
         .map(({ allMs }) => allMs),
     );
   return [
+    ...LONG_AT_ONCE.map((inFlight) => ({
+      what: `steps of ${inFlight} workflows at once ÷ DBOS direct`,
+      reached: bestOf('step', inFlight, own) / bestOf('step', inFlight, isDbos),
+      atLeast: 3,
+    })),
     ...CONCURRENCIES.flatMap((inFlight) => [
       {
         what: `5 steps, ${inFlight} at once, started, ÷ DBOS direct`,
