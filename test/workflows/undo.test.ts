@@ -626,18 +626,25 @@ test('an undo whose COMMIT was late is no loss of its job: the second undoAll go
     await ran.opened;
     throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' });
   };
+  const isBlocked = async () => {
+    const waiting = await database.client`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  };
   const db: typeof database.db = Object.create(database.db, { transaction: { value: transaction } });
   const failures: unknown[] = [];
   const handlers = [
     handle(work, async ({ step }) => {
       await step.run('one', { undo: () => void undone.push('one') }, () => 1);
-      const undo = async () => void undone.push('two');
+      const undo = async () => {
+        // The second one waits for what the first has recorded.
+        if (undone.push('two') === 2) void until(isBlocked).then(second.open);
+      };
       await step.transaction('two', { undo }, async () => 1);
       const error = new NonRetryableError('out of stock');
       isUndoing = true;
       await step.undoAll(error).catch(async (failure) => {
         failures.push(failure);
-        setTimeout(second.open, 50);
         await step.undoAll(error);
       });
       throw error;
