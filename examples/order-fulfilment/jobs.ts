@@ -2,7 +2,10 @@ import { createQueue, defineJob, defineSignal, fixedBackoff, workflowsIn } from 
 import { z } from 'zod';
 import * as schema from './schema.ts';
 
-export const queue = createQueue({ workflows: workflowsIn(schema) });
+/** Signs the links. All processes have the same one; in an app it is a secret of at least 32 bytes, and has no default. */
+const LINK_SECRET = process.env.LINK_SECRET ?? 'a secret that only this demo may have';
+
+export const queue = createQueue({ workflows: workflowsIn(schema, { secrets: [LINK_SECRET] }) });
 
 export const fulfil = defineJob('fulfil', {
   payload: z.object({ orderId: z.number(), cents: z.number() }),

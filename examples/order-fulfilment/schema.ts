@@ -18,6 +18,12 @@ export const stockMoves = pgTable('stock_moves', {
   pieces: integer('pieces').notNull(),
 });
 
+/** The mailbox of the clerk: a link for each expensive order. */
+export const mails = pgTable('mails', {
+  link: text('link').primaryKey(),
+  orderId: bigint('order_id', { mode: 'number' }).notNull(),
+});
+
 /** The books of the payment provider and of the parcel service, which belong to others. They do each key once. */
 export const serviceCalls = pgTable('service_calls', {
   key: text('key').primaryKey(),

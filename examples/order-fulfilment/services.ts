@@ -1,7 +1,7 @@
 /** Stands for services of others: each call commits by itself, and a repeated key changes nothing. */
 import { sql } from 'drizzle-orm';
 import type { Database } from './database.ts';
-import { serviceCalls } from './schema.ts';
+import { mails, serviceCalls } from './schema.ts';
 
 export async function callService(
   db: Database,
@@ -14,4 +14,9 @@ export async function callService(
     .values({ key, what, orderId })
     .onConflictDoUpdate({ target: serviceCalls.key, set: { times: sql`${serviceCalls.times} + 1` } });
   return { key };
+}
+
+/** The link is the key: a mail with it is delivered once. */
+export async function mailClerk(db: Database, orderId: number, link: string): Promise<void> {
+  await db.insert(mails).values({ link, orderId }).onConflictDoNothing();
 }

@@ -1,10 +1,11 @@
 /** A process that fulfils orders, until SIGINT or SIGTERM. */
 import { eq } from 'drizzle-orm';
 import { createWorker, handlersFor, isFinal, NonRetryableError } from 'drizzle-queue';
+import { linkWith } from './approvals.ts';
 import { connect } from './database.ts';
 import { approval, fulfil, queue } from './jobs.ts';
 import { orders, stockMoves } from './schema.ts';
-import { callService } from './services.ts';
+import { callService, mailClerk } from './services.ts';
 
 /** Above it a clerk decides. */
 const EXPENSIVE_CENTS = 50_000;
@@ -30,6 +31,9 @@ const fulfilment = handle(fulfil, async ({ payload: { orderId, cents }, step, co
       },
     );
     if (cents > EXPENSIVE_CENTS) {
+      // The same in all attempts, so a repeated mail has the same link.
+      const token = await step.token(approval);
+      await step.run('ask', () => mailClerk(db, orderId, linkWith(token)));
       // Days may pass here. The job holds no slot and no connection meanwhile.
       const { ok } = await step.waitForSignal(approval);
       if (!ok) throw new NonRetryableError('The clerk has refused it');

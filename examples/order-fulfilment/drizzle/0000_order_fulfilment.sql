@@ -1,3 +1,8 @@
+CREATE TABLE "mails" (
+	"link" text PRIMARY KEY NOT NULL,
+	"order_id" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "orders" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "orders_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"cents" integer NOT NULL,
