@@ -39,17 +39,31 @@ async function bundledAssets(): Promise<string> {
   ].join('\n');
 }
 
-/** The charts have bars and straight lines. uPlot keeps its other shapes, since it assigns them to an object. */
+/** Of uPlot, what it keeps because it assigns it to an object. */
+const ASSIGNED = [
+  ...['paths.stepped', 'paths.spline'],
+  ...['uPlot.join', 'uPlot.fmtDate', 'uPlot.tzDate', 'uPlot.rangeLog', 'uPlot.rangeAsinh'],
+];
+/** What it keeps because other options would call it. */
+const UNCALLED = [
+  ...['fmtDate', 'timeAxisStamps', 'timeAxisVals', 'timeAxisVal', 'timeSeriesStamp', 'timeSeriesVal'],
+  ...['rangeLog', 'rangeAsinh', 'logAxisSplits', 'asinhAxisSplits', 'log10AxisValsFilt', 'log2AxisValsFilt'],
+  'clipBandLine',
+];
+
+/** The charts have bars, straight lines and even scales, and write their own times. The rest is left out. */
 const leanPlot: Plugin = {
-  name: 'without the other shapes of uPlot',
+  name: 'without the parts of uPlot that no chart has',
   setup({ onLoad }) {
     onLoad({ filter: /uPlot\.esm\.js$/ }, ({ path }) => {
       let contents = readFileSync(path, 'utf8');
-      for (const shape of ['stepped', 'spline']) {
-        const assigned = new RegExp(`^\\s*\\(paths\\.${shape}\\s*= \\w+\\);$`, 'm');
-        if (!assigned.test(contents)) throw new Error(`uPlot assigns no ${shape}`);
-        contents = contents.replace(assigned, '');
-      }
+      const leaveOut = (name: string, pattern: string, instead: string) => {
+        const found = new RegExp(pattern, 'm');
+        if (!found.test(contents)) throw new Error(`uPlot has no ${name}`);
+        contents = contents.replace(found, instead);
+      };
+      for (const name of ASSIGNED) leaveOut(name, `^\\s*\\(?${name}\\s*= \\w+\\)?;$`, '');
+      for (const name of UNCALLED) leaveOut(name, `^function ${name}\\([^]*?^\\}$`, `function ${name}() {}`);
       return { contents, loader: 'js' };
     });
   },
