@@ -312,7 +312,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
     'pages',
     'deed.ts',
     'redrive-cause.ts',
-    'redrive-step.ts',
+    'from-step.ts',
     'actions.ts',
     'create-dashboard.tsx',
     'to-node.ts',

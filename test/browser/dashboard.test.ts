@@ -454,7 +454,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await database.client`update queue_jobs set progress = '0.75' where id = ${shop.running}`;
     await page.getByText('75 %').waitFor();
     await page.goto(`${origin}${BASE}/jobs/${shop.fulfilling}`);
-    const charge = page.locator('#step-1 details');
+    const charge = page.locator('#step-1-output');
     await charge.locator('summary').click();
     await database.client`
       update queue_steps set ended_at = now(), output = '{"by": "Ada"}'
@@ -479,6 +479,25 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     expect(await page.locator('.plot > svg').count()).toBe(0);
     await queue.resume(database.db, 'parcels');
     await page.getByRole('button', { name: 'Pause queue parcels' }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('a job goes on from a step in a new one, once that is confirmed', async () => {
+    const { page, context, complaints } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'light',
+    });
+    await page.goto(`${origin}${BASE}/jobs/${shop.fulfilling}`);
+    const fork = page.getByRole('button', { name: 'Fork from here , step reserve' });
+    expect(await fork.isVisible()).toBe(false);
+    await page.locator('#step-2 .asking summary').click();
+    await fork.click();
+    await page.locator('#notice', { hasText: 'This is the new job. Steps taken over: 1.' }).waitFor();
+    expect(page.url()).not.toContain(`/jobs/${shop.fulfilling}`);
+    await page.getByText('charge-91300').first().waitFor();
+    const id = Number(/\d+$/.exec(new URL(page.url()).pathname)?.[0]);
+    expect((await queue.cancel(database.db, id)).cancelled).toBe(true);
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -1,4 +1,13 @@
-import { createQueue, defineJob, drain, fail, handlersFor, unvalidated, workflowsIn } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  defineSignal,
+  drain,
+  fail,
+  handlersFor,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
 import { createDashboard, type DashboardAccess, type ShownField } from 'drizzle-queue/dashboard';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
@@ -218,6 +227,97 @@ test('a discarded job does a step again, and all after it', async () => {
   ]);
 });
 
+/** A job of which one step is done, in a state. */
+async function steppedIn(state: string): Promise<number> {
+  const job = defineJob('steps', { payload: unvalidated<number>(), queue: 'q', maxAttempts: 1 });
+  const { id } = await queue.enqueue(database.db, job, 1);
+  const handler = handle(job, async ({ step }) => {
+    await step.run('a', () => 1);
+    if (state === 'discarded') return fail('broken');
+    if (state === 'scheduled') await step.sleep('night', 3_600_000);
+    if (state !== 'completed') await step.waitForSignal(defineSignal('never'));
+  });
+  await drain(database.db, { queue, handlers: [handler], deadlineMs: 20_000, log: false });
+  if (state === 'cancelled') await queue.cancel(database.db, id);
+  if (state === 'running') await database.client`update queue_jobs set worker_id = 7, claimed_at = now()`;
+  expect((await queue.find(database.db, id))?.state).toBe(state);
+  return id;
+}
+
+/** What can be done from the first step on. */
+async function fromHere(dashboard: ReturnType<typeof dashboardFor>, id: number): Promise<string[]> {
+  const forms = formsOf(await page(dashboard, `/jobs/${id}`));
+  return forms.flatMap(({ action, fields }) => (fields.step === 'a' ? action.replace('/actions/', '') : []));
+}
+
+test.each([
+  ['discarded', ['redrive-from', 'fork']],
+  ['cancelled', ['redrive-from', 'fork']],
+  ['waiting', ['redrive-from', 'fork']],
+  ['scheduled', ['redrive-from', 'fork']],
+  ['running', ['fork']],
+  ['completed', ['fork']],
+])('from a step of a %s job one can %j', async (state, offered) => {
+  const id = await steppedIn(state);
+  expect(await fromHere(dashboardFor(), id)).toEqual(offered);
+  expect(await fromHere(dashboardFor({ can: { redrive: true } }), id)).toEqual(
+    offered.filter((each) => each !== 'fork'),
+  );
+  expect(await fromHere(dashboardFor({ can: { fork: true } }), id)).toEqual(['fork']);
+  expect(await fromHere(dashboardFor({}), id)).toEqual([]);
+});
+
+test('from a job that is to end, or whose payload is gone, only what is left is offered', async () => {
+  const ending = await steppedIn('waiting');
+  await database.client`update queue_jobs set cancel_reason = 'no longer wanted'`;
+  expect(await fromHere(dashboardFor(), ending)).toEqual(['fork']);
+  const done = await steppedIn('discarded');
+  await database.client`update queue_results set payload = null`;
+  expect(await fromHere(dashboardFor(), done)).toEqual(['redrive-from']);
+});
+
+test.each(['waiting', 'scheduled', 'cancelled'])('a %s job does a step again', async (state) => {
+  const id = await steppedIn(state);
+  const form = { id: String(id), step: 'a', back: `/jobs/${id}` };
+  const answer = await post(dashboardFor(), '/actions/redrive-from', form);
+  expect(answer.headers.get('location')).toBe(`/jobs/${id}?done=redriven&n=1`);
+  expect((await queue.find(database.db, id))?.state).toBe('due');
+  expect(await queue.workflows.steps(database.db, id)).toEqual([]);
+});
+
+test('a fork leads to the new job, which has the steps before, and each is told', async () => {
+  const id = await steppedIn('waiting');
+  const dashboard = dashboardFor();
+  const form = { id: String(id), step: 'never', back: `/jobs/${id}` };
+  const answer = await post(dashboard, '/actions/fork', form);
+  const [, forked = ''] = /^\/jobs\/(\d+)\?done=forked&n=1$/.exec(answer.headers.get('location') ?? '') ?? [];
+  const job = await queue.find(database.db, Number(forked));
+  expect(job).toMatchObject({ state: 'due', payload: 1, metadata: { forkedFrom: id } });
+  expect(await queue.workflows.steps(database.db, Number(forked))).toMatchObject([{ name: 'a', output: 1 }]);
+  expect((await queue.find(database.db, id))?.state).toBe('waiting');
+  expect(textOf(await page(dashboard, `/jobs/${forked}?done=forked&n=1`))).toContain(
+    'This is the new job. Steps taken over: 1.',
+  );
+  expect(done).toEqual([
+    { action: 'fork', ids: [id], target: { step: 'never' }, outcome: `forked as ${forked}` },
+  ]);
+});
+
+test('a fork that cannot be says why', async () => {
+  const dashboard = dashboardFor();
+  const id = await steppedIn('completed');
+  const fork = async (step: string) =>
+    (await post(dashboard, '/actions/fork', { id: String(id), step, back: '/' })).headers.get('location');
+  expect(await fork('b')).toBe('/?done=no-step');
+  await database.client`update queue_results set payload = null`;
+  expect(await fork('a')).toBe('/?done=no-payload');
+  expect(textOf(await page(dashboard, '/?done=no-payload'))).toContain('The payload of the job is not kept');
+  expect(await database.client`select from queue_jobs`).toHaveLength(0);
+  expect(done.map((each) => Object(each).outcome)).toEqual(['step not found', 'payload not kept']);
+  const scoped = dashboardFor({ can: 'write', queues: ['other'] });
+  expect((await post(scoped, '/actions/fork', { id: String(id), step: 'a' })).status).toBe(404);
+});
+
 test('a step is redriven whatever its name, and who comes second is told why nothing was done', async () => {
   const job = defineJob('steps', { payload: unvalidated<number>(), queue: 'q', maxAttempts: 1 });
   const { id } = await queue.enqueue(database.db, job, 1);
@@ -238,7 +338,7 @@ test('a step is redriven whatever its name, and who comes second is told why not
   // As a wait for a child is called.
   await database.client`update queue_steps set name = name || ': end' where name = ${long}`;
   const steps = formsOf(await page(dashboard, `/jobs/${id}`)).flatMap(({ fields }) => fields.step ?? []);
-  expect(steps).toEqual([`${long}: end`]); // A job cannot go on from an undo.
+  expect(steps).toEqual([`${long}: end`, `${long}: end`]); // A job cannot go on from an undo.
   const form = { id: String(id), step: `${long}: end`, back: '/' };
   const first = await post(dashboard, '/actions/redrive-from', form);
   expect(first.headers.get('location')).toBe('/?done=redriven&n=1');

@@ -1,6 +1,14 @@
 import { integer } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  defineSchedule,
+  limitsIn,
+  schedulesIn,
+  unvalidated,
+  workflowsIn,
+} from 'drizzle-queue';
 import {
   type ActionDone,
   type Authorization,
@@ -10,11 +18,12 @@ import {
 } from 'drizzle-queue/dashboard';
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addWorkflowTables } from '../support/control-tables.ts';
 import { migrateDatabase } from '../support/databases.ts';
 import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -24,6 +33,7 @@ const database = useTestDatabase();
 const queue = createQueue({
   schedules: schedulesIn(control.queueSchedules),
   limits: limitsIn(control, { q: { groups: { concurrency: 1 } } }),
+  workflows: workflowsIn(workflowTables),
 });
 const done: ActionDone[] = [];
 
@@ -40,10 +50,13 @@ function dashboardFor(
   });
 }
 
-beforeAll(() => addControlTables(database));
+beforeAll(async () => {
+  await addControlTables(database);
+  await addWorkflowTables(database);
+});
 beforeEach(async () => {
   await clearTables(database.client);
-  await emptyTables(database.client, 'queue_schedules', 'queue_pauses');
+  await emptyTables(database.client, 'queue_schedules', 'queue_pauses', 'queue_steps');
   done.length = 0;
 });
 
@@ -156,13 +169,38 @@ describe('who may see', () => {
   });
 });
 
-const RIGHTS = ['cancel', 'force', 'redrive', 'runNow', 'pause', 'resume', 'schedule', 'limit', 'unblock'];
+const RIGHTS = [
+  'cancel',
+  'force',
+  'redrive',
+  'fork',
+  'runNow',
+  'pause',
+  'resume',
+  'schedule',
+  'limit',
+  'unblock',
+];
+
+/** A step that a job of the queue has recorded. */
+async function addStep(id: number | undefined, of = 'q'): Promise<void> {
+  await database.client`
+    insert into queue_steps (job_id, queue, name, kind, fence, started_at, ended_at)
+    values (${Number(id)}, ${of}, 'charge', 'run', 1, now(), now())`;
+}
 
 /** Every action with fields that would have an effect. */
 async function everyAction(): Promise<[right: string, path: string, fields: Record<string, string>][]> {
   const discarded = await addJob(database.client, { kind: 'broken' });
   await endJob(database.db, { kind: 'broken', state: 'discarded' });
-  const [due, running, later] = await addJobs(database.client, [{}, { workerId: 5 }, { dueInMs: 3_600_000 }]);
+  const [due, running, later, stepped] = await addJobs(database.client, [
+    {},
+    { workerId: 5 },
+    { dueInMs: 3_600_000 },
+    { dueInMs: 3_600_000 },
+  ]);
+  await addStep(stepped);
+  const step = { id: String(stepped), step: 'charge' };
   const all = { of: 'all', q: 'queue:q', until: '9007199254740991' };
   const job = defineJob('nightly', { payload: unvalidated<unknown>(), queue: 'q' });
   await queue.schedules.set(
@@ -174,6 +212,8 @@ async function everyAction(): Promise<[right: string, path: string, fields: Reco
     ['force', 'force', { id: String(running) }],
     ['redrive', 'redrive', { id: String(discarded) }],
     ['redrive', 'redrive-cause', { newest: String(discarded) }],
+    ['fork', 'fork', step],
+    ['redrive', 'redrive-from', step],
     ['runNow', 'run-now', { id: String(later) }],
     ['redrive', 'redrive-many', all],
     ['runNow', 'run-now-many', all],
@@ -208,7 +248,7 @@ describe('who may act', () => {
     for (const path of [
       '/',
       '/jobs',
-      `/jobs/${actions[0]?.[2].id}`,
+      ...actions.flatMap(([, , { id }]) => (id === undefined ? [] : `/jobs/${id}`)),
       '/errors',
       '/queues',
       '/schedules',
@@ -637,6 +677,7 @@ describe('scopes', () => {
       { kind: 'seen', payload: { n: 1 } },
       { queue: 'x', kind: 'unseen-kind', payload: { n: 1 } },
     ]);
+    await addStep(others, 'x');
     const broken = await addJob(database.client, { queue: 'q', kind: 'broken' });
     await endJob(database.db, { kind: 'broken', state: 'discarded' });
     await database.client`update queue_results set queue = 'x'`;
@@ -660,6 +701,8 @@ describe('scopes', () => {
       ['cancel', { id: String(others) }],
       ['force', { id: String(others) }],
       ['run-now', { id: String(others) }],
+      ['fork', { id: String(others), step: 'charge' }],
+      ['redrive-from', { id: String(others), step: 'charge' }],
       ['limit', { queue: 'x', concurrency: '1' }],
       ['pause', { queue: 'x' }],
       ['resume', { queue: 'x-paused' }],

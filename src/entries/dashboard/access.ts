@@ -10,14 +10,15 @@ import {
 } from '../../internal.ts';
 
 /**
- * What can be done: `cancel` jobs, `force` the end of a running one, `redrive` discarded ones, `runNow`
- * scheduled ones, `pause` and `resume` a queue, `schedule`: pause, resume or run a schedule, `limit`: set
- * one, `unblock` a group.
+ * What can be done: `cancel` jobs, `force` the end of a running one, `redrive` discarded ones, `fork` a new
+ * one from a step, `runNow` scheduled ones, `pause` and `resume` a queue, `schedule`: pause, resume or run a
+ * schedule, `limit`: set one, `unblock` a group.
  */
 export type DashboardAction =
   | 'cancel'
   | 'force'
   | 'redrive'
+  | 'fork'
   | 'runNow'
   | 'pause'
   | 'resume'
@@ -29,6 +30,7 @@ export const ACTIONS: readonly DashboardAction[] = [
   'cancel',
   'force',
   'redrive',
+  'fork',
   'runNow',
   'pause',
   'resume',

@@ -3,12 +3,12 @@ import { databaseTime, type ManyAction } from '../../internal.ts';
 import type { DashboardAction } from './access.ts';
 import type { Deed } from './deed.ts';
 import { type Fields, nameIn, numberOf, timeOf } from './form-fields.ts';
+import { fromStep } from './from-step.ts';
 import { limitText, RefusedLimitError, setLimit } from './limit-form.ts';
 import { chosenOf, doWithChosen, reasonOf } from './many-jobs.ts';
 import { jobId, ownJob } from './own-job.ts';
 import type { NoticeCode } from './parts/notice.tsx';
 import { redriveCause } from './redrive-cause.ts';
-import { redriveStep } from './redrive-step.ts';
 import { audited, hasQueue, limitsOf, may, schedulesOf, type Visit, workflowsOf } from './visit.ts';
 
 interface Act {
@@ -22,7 +22,8 @@ const ACTS: Readonly<Record<string, Act>> = {
   cancel: { action: 'cancel', act: (visit, fields) => cancel(visit, fields, false) },
   force: { action: 'force', act: (visit, fields) => cancel(visit, fields, true) },
   redrive: { action: 'redrive', act: redrive },
-  'redrive-from': { action: 'redrive', act: redriveStep },
+  'redrive-from': { action: 'redrive', act: (visit, fields) => fromStep(visit, fields, 'redrive') },
+  fork: { action: 'fork', act: (visit, fields) => fromStep(visit, fields, 'fork') },
   'cancel-flow': { action: 'cancel', act: (visit, fields) => withFlow(visit, fields, 'cancel') },
   'redrive-flow': { action: 'redrive', act: (visit, fields) => withFlow(visit, fields, 'redrive') },
   'redrive-cause': { action: 'redrive', act: redriveCause },
@@ -42,7 +43,7 @@ const ACTS: Readonly<Record<string, Act>> = {
 
 /** What became of an action that a form asked for. */
 export type Acted =
-  | ({ readonly done: true } & Pick<Deed, 'notice' | 'count' | 'left' | 'goesOn'>)
+  | ({ readonly done: true } & Pick<Deed, 'notice' | 'count' | 'left' | 'goesOn' | 'to'>)
   | { readonly done: false; readonly why: 'refused'; readonly message: string }
   | { readonly done: false; readonly why: 'unknown' | 'forbidden' | 'not-found' };
 

@@ -139,7 +139,7 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
     if (acted.done && acted.goesOn !== undefined)
       return await pageAnswer(c.req.raw, await textOf(goingOnPage(visit, acted.goesOn, fields)));
     if (acted.done) {
-      const [path = '/', query = ''] = links.back(backOf(fields)).split('?');
+      const [path = '/', query = ''] = links.back(acted.to ?? backOf(fields)).split('?');
       const params = new URLSearchParams(query);
       for (const name of SAID) params.delete(name);
       params.set('done', acted.notice);

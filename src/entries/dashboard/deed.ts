@@ -8,6 +8,8 @@ export interface Deed {
   readonly ids?: readonly number[];
   readonly target?: Readonly<Record<string, string>>;
   readonly outcome: string;
+  /** The page that it leads to. @default the one that its form was on */
+  readonly to?: string;
   /** Of many: how many it could not be done with. */
   readonly left?: number;
   /** Of many: that there are more. */

@@ -26,7 +26,7 @@ const KEYS: Readonly<Record<string, readonly [what: string, act: () => void]>> =
   j: ['next row', () => move(1)],
   k: ['previous row', () => move(-1)],
   x: ['select the row', () => toggleRow()],
-  r: ['redrive', () => press(/\/redrive/)],
+  r: ['redrive', () => press(/\/redrive(?!-from)/)],
   c: ['cancel', () => press(/\/cancel$/)],
   p: ['pause or resume', () => press(/\/(pause|resume)/)],
   l: ['turn live updates on or off', () => toggle()],

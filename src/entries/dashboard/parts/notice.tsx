@@ -28,6 +28,8 @@ export const NOTICES = {
   'flow-cancelled': 'The flow is cancelled: its jobs end within seconds.',
   'flow-redriven': 'Put back in their order: # jobs.',
   'no-schedule': 'The schedule no longer exists.',
+  forked: 'This is the new job. Steps taken over: #.',
+  'no-payload': 'The payload of the job is not kept; nothing was done.',
   'no-step': 'The job has no such step: it may have been redriven meanwhile. Nothing was done.',
 } as const;
 

@@ -4,13 +4,13 @@ import { countText, durationText } from '../duration.ts';
 import { Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';
 import { stepState } from '../step-state.ts';
-import { revealed, type Visit } from '../visit.ts';
+import { may, revealed, type Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { Card, Fact } from './card.tsx';
 import { OneError } from './history.tsx';
 import { Ago, At } from './moment.tsx';
 import { ShownText } from './shown.tsx';
-import { Foreign } from './text.tsx';
+import { Foreign, visible } from './text.tsx';
 import { isCut, ShownJson } from './value.tsx';
 
 /** How many steps a page shows, and how much of each output. */
@@ -119,24 +119,52 @@ function Step({ visit, job, step, id }: StepProps) {
           />
         </details>
       )}
-      {job.state === 'discarded' && shownName === name && !isUndo(name) ? (
-        <div class="span actions">
-          <ActionForm
-            visit={visit}
-            action="redrive"
-            path="redrive-from"
-            fields={{ id: job.id, step: name }}
-            label="Redrive from here"
-            of={`, step ${name}`}
-          />
-        </div>
-      ) : null}
+      {shownName === name && !isUndo(name) ? <FromHere visit={visit} job={job} name={name} /> : null}
       {error === null ? null : (
         <div class="span">
           <OneError visit={visit} job={job} error={error} open id={`${id}-error`} step={name} />
         </div>
       )}
     </li>
+  );
+}
+
+/** What can be done again from a step on. */
+function FromHere({ visit, job, name }: Pick<StepProps, 'visit' | 'job'> & { readonly name: string }) {
+  const { state } = job;
+  const redrives = state !== 'completed' && state !== 'running' && !job.cancelling && may(visit, 'redrive');
+  const forks = job.payloadText !== null && may(visit, 'fork');
+  if (!redrives && !forks) return null;
+  const of = `, step ${name}`;
+  const given = { visit, fields: { id: job.id, step: name }, of };
+  return (
+    <details class="asking span">
+      <summary class="button">
+        From here<span class="unseen">{visible(of)}</span>
+      </summary>
+      <div class="asked">
+        {redrives ? (
+          <>
+            <p>The job does this step and all later ones again. What they have recorded is forgotten.</p>
+            <ActionForm
+              {...given}
+              action="redrive"
+              path="redrive-from"
+              label="Redrive from here"
+              tone="danger"
+            />
+          </>
+        ) : null}
+        {forks ? (
+          <>
+            <p>
+              A new job takes over the steps before this one, and does the others. This job stays as it is.
+            </p>
+            <ActionForm {...given} action="fork" label="Fork from here" tone="main" />
+          </>
+        ) : null}
+      </div>
+    </details>
   );
 }
 

@@ -15,29 +15,35 @@ const NOTICES: Readonly<Record<RedriveFromResult, NoticeCode>> = {
   gone: 'not-found',
 };
 
-/** Does a step of a discarded job again, and all that began after it. */
-export async function redriveStep(
+/** Does a step of a job again, and all that began after it: in the same job, or in a new one. */
+export async function fromStep(
   visit: Visit,
   { id: text = '', step = '' }: Fields,
+  what: 'redrive' | 'fork',
 ): Promise<Deed | undefined> {
   const [job, from, workflows] = [await ownJob(visit, text), stepIn(step), workflowsOf(visit)];
   if (job === undefined || from === undefined || workflows === undefined) return undefined;
-  const { id } = job;
   const { db } = visit.settings;
+  const ids = [job.id];
   const target = { step: revealed(visit, job, 'step', { text: from, step: from }) ?? 'hidden' };
   try {
-    const became = await workflows.redrive(db, id, { from });
-    const done = became === 'redriven';
-    return {
-      notice: NOTICES[became],
-      ...(done && { count: 1 }),
-      ids: [id],
-      target,
-      outcome: done ? '1 redriven' : became,
-    };
+    if (what === 'redrive') {
+      const became = await workflows.redrive(db, job.id, { from });
+      const done = became === 'redriven';
+      return {
+        notice: NOTICES[became],
+        ...(done && { count: 1 }),
+        ids,
+        target,
+        outcome: done ? '1 redriven' : became,
+      };
+    }
+    if (job.payloadText === null) return { notice: 'no-payload', ids, target, outcome: 'payload not kept' };
+    const { id, steps: count } = await workflows.fork(db, job.id, { from });
+    return { notice: 'forked', count, ids, target, outcome: `forked as ${id}`, to: `/jobs/${id}` };
   } catch (error) {
     if (!(error instanceof QueueError) || (await hasStep(workflows, db, job, from))) throw error;
-    return { notice: 'no-step', ids: [id], target, outcome: 'step not found' };
+    return { notice: 'no-step', ids, target, outcome: 'step not found' };
   }
 }
 
