@@ -5,7 +5,9 @@ import {
   defineJob,
   defineSignal,
   drain,
+  fail,
   handlersFor,
+  runNext,
   unvalidated,
   workflowsIn,
 } from 'drizzle-queue';
@@ -13,8 +15,7 @@ import { createDashboard, type LookOptions, type ShownField } from 'drizzle-queu
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
-import { addWorkflowTables } from '../support/control-tables.ts';
-import { emptyTables } from '../support/empty-tables.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, get, page, textOf } from './support/visits.ts';
 
@@ -24,11 +25,12 @@ const { handle } = handlersFor<typeof database.db, typeof queue>();
 const fulfil = defineJob('fulfil', { payload: unvalidated<number>(), queue: 'q' });
 const approval = defineSignal('approval', unvalidated<{ readonly by: string }>());
 const reminder = defineSignal('reminder');
+const part = defineJob('part', { payload: unvalidated<number>(), queue: 'parts', maxAttempts: 1 });
 
 beforeAll(() => addWorkflowTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await emptyTables(database.client, 'queue_steps', 'queue_mailboxes');
+  await clearWorkflowTables(database);
 });
 
 function dashboardFor(
@@ -50,6 +52,14 @@ async function run(handler: Parameters<typeof handle<typeof fulfil>>[1]): Promis
   const { id } = await queue.enqueue(database.db, fulfil, 7);
   await drain(database.db, { queue, handlers: [handle(fulfil, handler)], deadlineMs: 20_000 });
   return id;
+}
+
+/** Lets parts end, the first of them badly. */
+async function endParts(ids: readonly number[], failed: number): Promise<void> {
+  for (const [at, id] of ids.entries()) {
+    const handler = handle(part, async () => (at < failed ? fail('no page') : undefined));
+    await runNext(database.db, { queue, handlers: [handler], id });
+  }
 }
 
 /** A job that has charged, and waits for its approval for at most a day. */
@@ -91,6 +101,88 @@ describe('the page of a job with steps', () => {
     expect(await stepsOn(dashboardFor(), id)).toMatch(
       /pay run .* failed for good after \d+ ms .* TypeError card declined TypeError: card declined at /,
     );
+  });
+
+  test('leads to the children that it has enqueued, and counts their ends', async () => {
+    const id = await run(async ({ step }) => {
+      const children = await step.enqueueMany(
+        'pages',
+        part,
+        Array.from({ length: 12 }, (_, n) => ({ payload: n })),
+      );
+      await step.allEnded('all pages', children);
+    });
+    const [first = 0, ...others] = (await queue.list(database.db, { kind: part.kind })).jobs
+      .map((job) => job.id)
+      .sort((a, b) => a - b);
+    const html = await page(dashboardFor(), `/jobs/${id}`);
+    expect(html).toContain(`<a href="/jobs/${first}">#${first}</a>`);
+    const links = (ids: readonly number[]) => [first, ...ids].map((each) => `#${each}`).join(' , ');
+    const said = textOf(html);
+    expect(said).toContain(` · ${links(others.slice(0, 9))} and 2 more: 0 of 12 ended`);
+    expect(said).toMatch(
+      new RegExp(`all pages wait \\S+ \\S+ waiting · ${links(others.slice(0, 2))} and 9 more`),
+    );
+    expect(said).toContain(`Waits for ${links(others.slice(0, 2))} and 9 more: 0 of 12 ended`);
+    await endParts([first, ...others.slice(0, 2)], 1);
+    expect(textOf(await page(dashboardFor(), `/jobs/${id}`))).toContain(
+      `Waits for ${links(others.slice(0, 2))} and 9 more: 3 of 12 ended, 1 failed`,
+    );
+    await endParts(others.slice(2), 0);
+    // They have ended, and the job has not been called yet.
+    const ended = textOf(await page(dashboardFor(), `/jobs/${id}`));
+    expect(ended).toContain('and 2 more: 12 of 12 ended, 1 failed');
+    expect(ended).not.toContain('and 9 more');
+  });
+
+  test('says for which of several it waits, and for which child', async () => {
+    const id = await run(async ({ step }) => {
+      const [one, other, detached] = await Promise.all([
+        step.enqueue('one', part, 1),
+        step.enqueue('other', part, 2),
+        step.enqueue('detached', part, 3, { detached: true }),
+      ]);
+      await Promise.all([
+        step.waitForJob(one),
+        step.first('decision', { answered: approval, done: other, late: { delayMs: 86_400_000 } }),
+      ]);
+      return detached.id;
+    });
+    const ids = new Map<string, number>();
+    for (const { name, output } of await queue.workflows.steps(database.db, id))
+      for (const child of Object(output).ids ?? []) ids.set(name, child);
+    const said = textOf(await page(dashboardFor(), `/jobs/${id}`));
+    const one = `#${ids.get('one')} : 0 of 1 ended`;
+    const several = `signal approval · #${ids.get('other')} : 0 of 1 ended · until`;
+    expect(said).toMatch(new RegExp(`one: end wait \\S+ \\S+ waiting · ${one}`));
+    expect(said).toMatch(new RegExp(`decision first \\S+ \\S+ waiting · ${several}`));
+    expect(said).toContain(`signal approval or #${ids.get('other')} : 0 of 1 ended until in 23 h`);
+    // Nothing waits for it.
+    expect(said.split(`#${ids.get('detached')} `)).toHaveLength(2);
+  });
+
+  test('no longer names what an earlier wait has left', async () => {
+    const id = await run(async ({ step, job }) => {
+      await queue.workflows.signal(database.db, { id: job.id }, reminder);
+      await step.first('early', { never: approval, reminded: reminder });
+      await step.first('later', { reminded: reminder });
+    });
+    expect(textOf(await page(dashboardFor(), `/jobs/${id}`))).toMatch(/Waits for signal reminder (?!or)/);
+  });
+
+  test('counts members that it has added to a flow where the flow counts them', async () => {
+    const { jobIds } = await queue.workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(fulfil, 7);
+    });
+    const adds = handle(fulfil, async ({ step }) => {
+      await step.addToFlow('more', part, [{ payload: 1 }]);
+      await step.waitForSignal(approval);
+    });
+    await drain(database.db, { queue, handlers: [adds], deadlineMs: 20_000 });
+    const [child] = (await queue.list(database.db, { kind: part.kind })).jobs;
+    const said = textOf(await page(dashboardFor(), `/jobs/${jobIds[0]}`));
+    expect(said).toMatch(new RegExp(`more enqueue .* · #${child?.id} `));
+    expect(said).not.toMatch(/\d ended/);
   });
 
   test('of an ended job waits for nothing more', async () => {

@@ -75,6 +75,7 @@ test('the texts hold no literals but their own', () => {
   expect([...literals].sort()).toEqual(
     [
       `''`,
+      `'$.ids[0 to 9]'`,
       `' ('`,
       `')'`,
       `', '`,

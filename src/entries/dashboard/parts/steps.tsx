@@ -1,7 +1,13 @@
 import type { MailboxRecord } from '../../../index.ts';
-import { isUndo, type ShownJob, type ShownStep, type ShownSteps } from '../../../internal.ts';
+import {
+  isUndo,
+  type ShownChildren,
+  type ShownJob,
+  type ShownStep,
+  type ShownSteps,
+} from '../../../internal.ts';
 import { countText, durationText } from '../duration.ts';
-import { Fragment, h } from '../html.ts';
+import { type Child, Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';
 import { stepState } from '../step-state.ts';
 import { may, revealed, type Visit } from '../visit.ts';
@@ -58,7 +64,7 @@ export function Steps({ visit, job, found }: StepsProps) {
       {count === 0 ? null : (
         <ol class="timeline steps">
           {steps.map((step, index) => (
-            <Step visit={visit} job={job} step={step} id={`step-${before + index + 1}`} />
+            <Step visit={visit} job={job} step={step} found={found} id={`step-${before + index + 1}`} />
           ))}
         </ol>
       )}
@@ -71,11 +77,12 @@ interface StepProps {
   readonly visit: Visit;
   readonly job: ShownJob;
   readonly step: ShownStep;
+  readonly found: NonNullable<StepsOfJob>;
   readonly id: string;
 }
 
-function Step({ visit, job, step, id }: StepProps) {
-  const { name, kind, signal, attempts, until, startedAt, endedAt, outputText, error } = step;
+function Step({ visit, job, step, found, id }: StepProps) {
+  const { name, kind, signal, attempts, until, startedAt, endedAt, outputText, error, children } = step;
   const facts = { kind, hasOutput: outputText !== null, hasFailed: error !== null, endedAt };
   const state = stepState(facts, job.finishedAt === null);
   const shown = (field: ShownField['field'], text: string, cut = false) =>
@@ -102,6 +109,15 @@ function Step({ visit, job, step, id }: StepProps) {
             {' · '}signal <Foreign text={signal} mono />
           </>
         )}
+        {children === null ? null : (
+          <>
+            {' · '}
+            <Children visit={visit} of={children} />
+          </>
+        )}
+        {kind === 'signal' || job.finishedAt !== null
+          ? null
+          : awaitedBy(visit, step, found).map((each) => [' · ', each])}
         {until === null || endedAt !== null ? null : (
           <>
             {' · '}until <At at={until} /> (<Ago at={until} nowMs={visit.nowMs} />)
@@ -127,6 +143,58 @@ function Step({ visit, job, step, id }: StepProps) {
       )}
     </li>
   );
+}
+
+/** The jobs that a step has enqueued, and how many of them have ended. */
+function Children({ visit, of }: { readonly visit: Visit; readonly of: ShownChildren }) {
+  const { ids, count, ended, failed } = of;
+  return (
+    <>
+      {ids.map((id, at) => [at === 0 ? '' : ', ', <a href={visit.links.job(id)}>#{id}</a>])}
+      {count > ids.length ? ` and ${countText(count - ids.length)} more` : ''}
+      {ended === null ? '' : `: ${countText(ended)} of ${countText(count)} ended`}
+      {failed === 0 ? '' : `, ${countText(failed)} failed`}
+    </>
+  );
+}
+
+/**
+ * What an open wait waits for, beside a time. Its own row does not say that, but mailboxes and batches do: of
+ * waits side by side each is told what all of them wait for, apart from a `waitForJob`.
+ */
+function awaitedBy(
+  visit: Visit,
+  { name, kind, signal, startedAt, endedAt, error }: ShownStep,
+  { steps, mailboxes }: NonNullable<StepsOfJob>,
+): Child[] {
+  if (endedAt !== null || error !== null) return [];
+  if (signal !== null) return [<Foreign text={signal} mono />];
+  if (kind !== 'wait' && kind !== 'first') return [];
+  const signals = kind === 'first' ? mailboxes : [];
+  const awaited = steps.filter(({ children }) => children?.awaited);
+  const own = awaited.filter((step) => name === endOf(step));
+  const waits = new Set(steps.flatMap((step) => (step.endedAt === null ? step.name : [])));
+  const others = awaited.filter((step) => !waits.has(endOf(step)));
+  return [
+    // An older one is what is left of an earlier wait.
+    ...signals.flatMap(({ signal, waiting, updatedAt }) =>
+      waiting && updatedAt >= startedAt ? (
+        <>
+          signal <Foreign text={signal} mono />
+        </>
+      ) : (
+        []
+      ),
+    ),
+    ...(own.length > 0 ? own : others).flatMap(({ children }) =>
+      children === null ? [] : <Children visit={visit} of={{ ...children, ids: children.ids.slice(0, 3) }} />,
+    ),
+  ];
+}
+
+/** The name of the step that waits for the child of another. */
+function endOf({ name }: ShownStep): string {
+  return `${name}: end`;
 }
 
 /** What can be done again from a step on. */
@@ -207,12 +275,17 @@ export function WaitsFor({ visit, job, found, setAside }: WaitsForProps) {
   }
   return (
     <Fact name="Waits for">
-      {open.map(({ name, signal, until }, index) => {
-        const text = signal ?? revealed(visit, job, 'step', { text: name, step: name });
+      {open.map((step, index) => {
+        const { name, until } = step;
+        const awaited = awaitedBy(visit, step, found);
         return (
           <>
             {index === 0 ? null : ', '}
-            <ShownText text={text} mono />
+            {awaited.length === 0 ? (
+              <ShownText text={revealed(visit, job, 'step', { text: name, step: name })} mono />
+            ) : (
+              awaited.map((each, at) => [at === 0 ? '' : step.kind === 'first' ? ' or ' : ', ', each])
+            )}
             {until === null ? null : (
               <>
                 {' '}
