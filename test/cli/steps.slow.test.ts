@@ -163,3 +163,99 @@ describe('with them', () => {
     expect(await show(one, waiting)).toMatch(/^ {2}charge \(run\) done: .*\n {4}hidden$/m);
   });
 });
+
+describe('from a step on', () => {
+  /** A job that has charged, and ends or waits then. */
+  const charged = (end: 'waits' | 'completes') =>
+    run(async ({ step }) => {
+      await step.run('charge', () => 1);
+      if (end === 'waits') await step.waitForSignal(approval);
+    });
+  const command = async (...args: string[]) => await runCli(cli.bin, args, { cwd: bare, env: env() });
+
+  test('redrive lets a job that waits go on', async () => {
+    const id = await charged('waits');
+    expect(await command('redrive', `${id}`, '--from', 'charge', '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: `${id} waiting\n`,
+    });
+    expect(await queue.workflows.steps(database.db, id)).toHaveLength(2);
+    expect(await command('redrive', `${id}`, '--from', 'approval')).toEqual({
+      code: 0,
+      stdout: `${id} redriven\n`,
+      stderr: '',
+    });
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([{ name: 'charge' }]);
+    expect((await queue.find(database.db, id))?.state).toBe('due');
+    await queue.cancel(database.db, id);
+    const again = await command('redrive', `${id}`, '--from', 'charge', '--json');
+    expect(JSON.parse(again.stdout)).toEqual({
+      version: 1,
+      jobs: [{ id, done: true, outcome: 'redriven' }],
+    });
+    expect((await queue.find(database.db, id))?.state).toBe('due');
+    await queue.cancel(database.db, id);
+  });
+
+  test('fork enqueues a new job, and leaves the other as it is', async () => {
+    const id = await charged('completes');
+    const { code, stdout, stderr } = await command('fork', `${id}`, '--from', 'charge');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [, first] = /^Enqueued job (\d+), which has 0 steps of job \d+\.$/m.exec(stdout) ?? [];
+    const other = await charged('waits');
+    const json = JSON.parse((await command('fork', `${other}`, '--from', 'approval', '--json')).stdout);
+    expect(json).toEqual({ version: 1, id: expect.any(Number), forkedFrom: other, steps: 1 });
+    expect(await queue.find(database.db, json.id)).toMatchObject({
+      state: 'due',
+      metadata: { forkedFrom: other },
+    });
+    expect((await queue.find(database.db, id))?.state).toBe('completed');
+    expect((await queue.find(database.db, other))?.state).toBe('waiting');
+    for (const each of [Number(first), json.id, other]) await queue.cancel(database.db, each);
+  });
+
+  test('what cannot be is told, with 1, and names of steps only where they are shown', async () => {
+    const id = await charged('completes');
+    expect(await command('redrive', `${id}`, '--from', 'charge')).toMatchObject({
+      code: 1,
+      stdout: `${id} not changed: completed\n`,
+    });
+    expect(await command('redrive', '999999', '--from', 'charge')).toMatchObject({
+      code: 1,
+      stdout: '999999 not changed: not-found\n',
+    });
+    expect(await command('fork', '999999', '--from', 'charge')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no job 999999'),
+    });
+    const waits = await charged('waits');
+    expect(await command('redrive', `${waits}`, '--from', 'charg')).toEqual({
+      code: 1,
+      stdout: `${waits} not changed: no-step\n`,
+      stderr: `Job ${waits} has no step 'charg'; it has recorded 'charge', 'approval'\n`,
+    });
+    const hides = await cli.project(config(`${WITH} dashboard: { show: () => null },`));
+    const hidden = await runCli(cli.bin, ['fork', `${waits}`, '--from', 'x'], { cwd: hides, env: env() });
+    expect(hidden).toMatchObject({ code: 1, stdout: '' });
+    expect(hidden.stderr).toContain(`Job ${waits} has no step 'x'; it has recorded 'hidden', 'hidden'`);
+    expect(hidden.stderr).not.toContain('charge');
+    await queue.cancel(database.db, waits);
+    const plain = await cli.project(config('queue: createQueue(),'));
+    for (const name of ['fork', 'redrive']) {
+      const args = [name, `${id}`, '--from', 'charge'];
+      expect(await runCli(cli.bin, args, { cwd: plain, env: env() })).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('This queue has no workflows'),
+      });
+    }
+  });
+
+  test.each([
+    [['redrive', '--from', 'charge'], '--from needs the ids of jobs'],
+    [['redrive', '1', '--from', 'charge', '--state', 'cancelled'], '--from and --state cannot be combined'],
+    [['fork', '1'], "required option '--from <step>' not specified"],
+    [['fork', 'one', '--from', 'charge'], "'one' is not a job id"],
+  ])('%j is refused with 2', async (args, why) => {
+    expect(await command(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(why) });
+  });
+});

@@ -5,6 +5,7 @@ import { addDashboard } from './commands/dashboard.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addFlows } from './commands/flows.ts';
+import { addFork } from './commands/fork.ts';
 import { addImport } from './commands/import.ts';
 import { addInit } from './commands/init.ts';
 import { addList } from './commands/list.ts';
@@ -27,6 +28,7 @@ const COMMANDS = [
   addShow,
   addCancel,
   addRedrive,
+  addFork,
   addRunNow,
   addPause,
   addSchedules,

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { FlowGroup, FlowState, ListedFlow, Workflows } from '../../../index.ts';
+import type { FlowGroup, FlowState, ListedFlow } from '../../../index.ts';
 import { idOf, integer, oneOf } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import type { Project } from '../project/open-project.ts';
 import { ShownValues } from '../shown-values.ts';
 import { duration, fromNow } from '../terminal/duration.ts';
 import type { Cell, Style } from '../terminal/output.ts';
 import { inLine } from '../terminal/printable.ts';
+import { workflowsOf } from '../workflows-of.ts';
 import { STATE_STYLES } from './list.ts';
 
 interface Flags {
@@ -145,14 +145,4 @@ async function redrive({ project, args: [given = ''], output }: Context<object>)
 
 function noFlow(id: number): Failure {
   return new Failure(`There is no flow ${id}: it never existed, or the results of its jobs were pruned`);
-}
-
-function workflowsOf({ queue }: Project): Workflows {
-  // createQueue has put it there, or nothing.
-  const workflows = queue.workflows as Workflows | undefined;
-  if (workflows !== undefined) return workflows;
-  throw new Failure(
-    'This queue has no workflows: createQueue({ workflows: workflowsIn(workflowTables) }), with the tables ' +
-      "of 'drizzle-queue/schema/workflows'",
-  );
 }

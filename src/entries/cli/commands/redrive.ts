@@ -4,17 +4,26 @@ import { redriveFound } from '../../filter/redrive-found.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
 import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
-import { idsOf } from '../arguments.ts';
+import { idsOf, text } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { misused } from '../failure.ts';
 import { addFilter, given, listFilter } from '../job-filter.ts';
 import { ownFilter } from '../own-filter.ts';
+import { complain } from '../terminal/complain.ts';
+import { unknownStep } from '../unknown-step.ts';
+import { workflowsOf } from '../workflows-of.ts';
 import { stateOf } from './cancel.ts';
 
 const STATES = ['discarded', 'cancelled'] as const;
+/** Those of jobs that can go on from a step. */
+const STATES_FROM = [...STATES, 'waiting', 'scheduled', 'due'] as const;
 const SEARCH_ALL = 10_000_000;
+
+interface Flags extends ManyFlags {
+  readonly from?: string;
+}
 
 /** `redrive`: puts discarded jobs back, by id, or all that fit. */
 export function addRedrive(program: Command, end: (code: ExitCode) => void): void {
@@ -29,12 +38,13 @@ export function addRedrive(program: Command, end: (code: ExitCode) => void): voi
     ['kind', 'queue', 'state', 'finishedAfter', 'finishedBefore', 'where', 'filter', 'limit'],
     STATES,
   )
+    .option('--from <step>', 'by id: go on from a step that the job has recorded, also if it waits', text)
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only count the jobs');
-  withProject<ManyFlags>(command, redrive, end);
+  withProject<Flags>(command, redrive, end);
 }
 
-async function redrive(context: Context<ManyFlags>): Answer {
+async function redrive(context: Context<Flags>): Answer {
   const { project, args, flags } = context;
   const { db, queue } = project;
   if (args.length > 0) {
@@ -43,6 +53,7 @@ async function redrive(context: Context<ManyFlags>): Answer {
     // By its id a cancelled job is meant as well, unless another state is asked for.
     const states = STATES.filter((state) => state === (flags.state ?? state));
     const ids = idsOf(args);
+    if (flags.from !== undefined) return await redriveFrom(context, ids, flags.from);
     if (flags.dryRun === true) return await actOnIds(context, ids, (id) => stateOf(context, id, states));
     return await actOnIds(context, ids, async (id) => {
       const found = (await queue.find(db, id))?.state;
@@ -52,6 +63,7 @@ async function redrive(context: Context<ManyFlags>): Answer {
       return { done: false, outcome: duplicates > 0 ? 'duplicate' : (found ?? 'not-found') };
     });
   }
+  if (flags.from !== undefined) throw misused('redrive: --from needs the ids of jobs');
   const { kind, state, finishedAfter, finishedBefore, limit } = flags;
   if (flags.filter !== undefined) {
     if ((finishedAfter ?? finishedBefore) !== undefined)
@@ -102,5 +114,22 @@ async function redrive(context: Context<ManyFlags>): Answer {
         })),
       };
     },
+  });
+}
+
+/** Lets jobs do a step again, and all later ones. */
+async function redriveFrom(context: Context<Flags>, ids: readonly number[], from: string): Answer {
+  const { project, flags } = context;
+  if (flags.state !== undefined) throw misused('redrive: --from and --state cannot be combined');
+  const workflows = workflowsOf(project);
+  if (flags.dryRun === true) return await actOnIds(context, ids, (id) => stateOf(context, id, STATES_FROM));
+  return await actOnIds(context, ids, async (id) => {
+    try {
+      const became = await workflows.redrive(project.db, id, { from });
+      return { done: became === 'redriven', outcome: became === 'gone' ? 'not-found' : became };
+    } catch (error) {
+      complain(await unknownStep(project, id, from, error));
+      return { done: false, outcome: 'no-step' };
+    }
   });
 }
