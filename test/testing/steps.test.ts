@@ -4,6 +4,7 @@ import {
   defineJob,
   defineSignal,
   handlersFor,
+  InvalidOutputError,
   InvalidSignalError,
   isFinal,
   NonRetryableError,
@@ -17,6 +18,7 @@ import { createWorkflowTables } from 'drizzle-queue/schema/workflows';
 import {
   createTestDatabase,
   drainIn,
+  ended,
   inline,
   inTransaction,
   matchersOf,
@@ -277,6 +279,59 @@ describe('runHandler', () => {
     expect(waiting).toMatchObject({ outcome: 'waiting', waitsFor: ['decision'] });
     const given = { payload, queue, steps: { decision: { key: 'late' } }, signals: [sent(bare)] };
     expect(await runHandler(fulfil, given, decide)).toMatchObject({ output: [{ key: 'late' }, null, 2] });
+  });
+
+  test('hands over how the jobs have ended for which it has waited, by their kind', async () => {
+    const read = defineJob('read', { output: z.object({ words: z.number() }) });
+    const cover = defineJob('cover', { output: unvalidated<{ at: Date }>() });
+    const parents = [
+      ended(read, { state: 'completed', output: { words: 7 } }),
+      ended(cover, { id: 5, state: 'completed', output: { at: new Date('2027-01-01') } }),
+      ended(read, { state: 'discarded', reason: 'no such page' }),
+      ended(read, { state: 'cancelled', reason: 'too late' }),
+    ];
+    const asks = async ({ step }: { readonly step: GivenStep }) => ({
+      read: await step.parents(read),
+      cover: await step.parents(cover),
+      none: await step.parents(fulfil),
+      counts: await step.parentCounts(),
+    });
+    const run = await runHandler(fulfil, { payload, queue, parents }, asks);
+    expect(run.error).toBeUndefined();
+    expect(run.output).toEqual({
+      read: [
+        { id: 100_001, state: 'completed', output: { words: 7 } },
+        { id: 100_003, state: 'discarded', reason: 'no such page' },
+        { id: 100_004, state: 'cancelled', reason: 'too late' },
+      ],
+      // As it would be read from the database.
+      cover: [{ id: 5, state: 'completed', output: { at: '2027-01-01T00:00:00.000Z' } }],
+      none: [],
+      counts: { total: 4, completed: 2, failed: 2 },
+    });
+    // They are no steps, and an own child is none of them.
+    expect(run.steps).toEqual([]);
+    const child = await runHandler(fulfil, { payload, queue, parents }, async ({ step }) =>
+      step.waitForJob(await step.enqueue('again', read)),
+    );
+    expect(child).toMatchObject({ outcome: 'waiting', waitsFor: ['again: end'] });
+    expect(await runHandler(fulfil, { payload, queue }, asks)).toMatchObject({
+      output: { read: [], cover: [], none: [], counts: { total: 0, completed: 0, failed: 0 } },
+    });
+  });
+
+  test('refuses parents that cannot be', async () => {
+    const read = defineJob('read', { output: z.object({ words: z.number() }) });
+    const refused = (options: object) => runHandler(fulfil, { payload, queue, ...options }, handler);
+    const end = { state: 'completed', output: { words: 7 } } as const;
+    await expect(refused({ queue: createQueue(), parents: [ended(read, end)] })).rejects.toThrow(
+      'for a queue with workflows',
+    );
+    await expect(refused({ parents: end })).rejects.toThrow('runHandler: parents must be an array');
+    const wrong = [ended(read, { state: 'completed', output: { words: 'x' } } as never)];
+    await expect(refused({ parents: wrong })).rejects.toThrow(InvalidOutputError);
+    // @ts-expect-error It is the name of one.
+    expect(() => ended('read', end)).toThrow('ended takes a job definition');
   });
 
   test('refuses steps and signals that cannot be', async () => {

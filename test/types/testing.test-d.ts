@@ -10,6 +10,7 @@ import {
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import {
   drainIn,
+  ended,
   enqueuedBy,
   inline,
   inTransaction,
@@ -109,6 +110,20 @@ describe('the testing kit', () => {
     sent(approval);
     // @ts-expect-error it has no value
     sent(bare, 1);
+    const parents = [
+      ended(send, { state: 'completed', output: { id: 1 } }),
+      ended(send, { id: 7, state: 'discarded', reason: 'no such page' }),
+    ];
+    await runHandler(send, { queue: flows, parents }, async ({ step }) => {
+      for (const end of await step.parents(send)) if (end.state === 'completed') return end.output;
+      return { id: 0 };
+    });
+    // @ts-expect-error no such output
+    ended(send, { state: 'completed', output: { id: 'a' } });
+    // @ts-expect-error its output is missing
+    ended(send, { state: 'completed' });
+    // @ts-expect-error why is missing
+    ended(send, { state: 'cancelled' });
     // @ts-expect-error a queue without workflows has no steps
     runHandler(send, { queue }, async ({ step }) => ({ id: await step.run('id', () => 1) }));
   });

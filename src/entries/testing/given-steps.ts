@@ -25,6 +25,10 @@ import {
   UnstorableValueError,
   type Waited,
 } from '../../testing-face.ts';
+import { type GivenParent, toMemberEnds } from './given-parents.ts';
+
+/** The batch of the jobs that the job has waited for. Those of its children are counted from 1. */
+const PARENTS = 0;
 
 /** A signal for `runHandler`, made by {@link sent}. */
 export interface GivenSignal {
@@ -74,6 +78,7 @@ export class GivenSteps implements StepStore {
   readonly #errors: ReadonlyMap<string, Error>;
   /** The stored values of signals, in the order in which they were sent, by their name. */
   readonly #signals: ReadonlyMap<string, readonly unknown[]>;
+  readonly #parents: readonly MemberEnd[];
   readonly #recorded = new Map<string, RunStep>();
   readonly #waiting = new Set<string>();
   /** The jobs that steps have enqueued, the last of them last. */
@@ -87,23 +92,27 @@ export class GivenSteps implements StepStore {
   private constructor(
     outputs: Readonly<Record<string, unknown>>,
     signals: ReadonlyMap<string, readonly unknown[]>,
+    parents: readonly MemberEnd[],
     tokens: Tokens | undefined,
   ) {
     const entries = Object.entries(outputs);
     this.#known = new Map(entries.map(([name, output]) => [name, givenStep(name, output)]));
     this.#errors = new Map(entries.filter((entry): entry is [string, Error] => entry[1] instanceof Error));
     this.#signals = signals;
+    this.#parents = parents;
     this.#tokens = tokens;
   }
 
   /**
    * @param tokens of the queue, if it has secrets
    * @throws InvalidSignalError for a value that the schema of its signal refuses
+   * @throws InvalidOutputError for an output of a parent that its definition refuses
    * @throws TypeError for an output that JSON cannot hold
    */
   static async of(
     outputs: Readonly<Record<string, unknown>>,
     signals: readonly GivenSignal[],
+    parents: readonly GivenParent[],
     tokens: Tokens | undefined,
   ): Promise<GivenSteps> {
     const values = new Map<string, unknown[]>();
@@ -111,7 +120,7 @@ export class GivenSteps implements StepStore {
       const stored: unknown = JSON.parse(await signalToStore(signal, value));
       values.set(signal.name, [...(values.get(signal.name) ?? []), stored]);
     }
-    return new GivenSteps(outputs, values, tokens);
+    return new GivenSteps(outputs, values, await toMemberEnds(parents), tokens);
   }
 
   /** What the handler has recorded, in that order. */
@@ -225,12 +234,14 @@ export class GivenSteps implements StepStore {
     return new Set();
   }
 
-  async ends(): Promise<readonly MemberEnd[]> {
-    return [];
+  async ends(batchIds: readonly number[], kind?: string): Promise<readonly MemberEnd[]> {
+    if (!batchIds.includes(PARENTS)) return [];
+    return this.#parents.filter((parent) => kind === undefined || parent.kind === kind);
   }
 
   async waited(): Promise<Waited> {
-    return { batchIds: [], total: 0, failed: 0 };
+    const failed = this.#parents.filter(({ state }) => state !== 'completed').length;
+    return { batchIds: [PARENTS], total: this.#parents.length, failed };
   }
 
   undoFailed(): void {}

@@ -14,6 +14,7 @@ export { type DrainInOptions, type DrainInResult, drainIn } from './drain-in.ts'
 export { enqueuedBy } from './enqueued-by.ts';
 export type { ExpectedCompletion, ExpectedDiscard, ExpectedJob } from './expected-job.ts';
 export type { ExpectedSteps } from './expected-steps.ts';
+export { ended, type GivenParent, type ParentEnd } from './given-parents.ts';
 export { type GivenSignal, type RunStep, sent } from './given-steps.ts';
 export { type InTransactionOptions, inTransaction } from './in-transaction.ts';
 export { type InlineOptions, inline } from './inline.ts';

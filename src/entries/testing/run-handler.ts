@@ -34,6 +34,7 @@ import {
   transitionFor,
   verdictOn,
 } from '../../testing-face.ts';
+import type { GivenParent } from './given-parents.ts';
 import { type GivenSignal, GivenSteps, type RunStep } from './given-steps.ts';
 import { UnheldAttempt } from './unheld-attempt.ts';
 
@@ -64,6 +65,11 @@ export interface RunHandlerOptions<TJob extends JobDefinition, TDb = Database, T
   steps?: Readonly<Record<string, unknown>> | undefined;
   /** Signals that were sent to the job, oldest first, each made by `sent`. @default none */
   signals?: readonly GivenSignal[] | undefined;
+  /**
+   * The jobs that it has waited for before it began, in the order in which they were added, each made by
+   * `ended`: what `step.parents` and `step.parentCounts` return. @default none
+   */
+  parents?: readonly GivenParent[] | undefined;
   /** When it is aborted the attempt is interrupted, as by the stop of its worker. @default none */
   signal?: AbortSignal | undefined;
 }
@@ -106,6 +112,7 @@ const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
   queue: true,
   steps: true,
   signals: true,
+  parents: true,
   signal: true,
 });
 
@@ -115,7 +122,7 @@ const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
  * throws is returned. `complete(tx)` validates and keeps its output; that its transaction commits is not
  * checked.
  *
- * The `step` of a queue with workflows works in memory: recorded steps and signals are those that are given,
+ * The `step` of a queue with workflows works in memory: recorded steps, signals and parents are those given,
  * sleeps pass at once, and a wait for a signal that is not there ends the run as `waiting`. Children do not
  * run: what they return is given under the name of the step that waits for them.
  * `step.transaction` needs a `db`.
@@ -128,6 +135,7 @@ const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
  * @param handler a function, or what `handle` returns for this definition
  * @throws InvalidPayloadError for a payload that no enqueue takes
  * @throws InvalidSignalError for a value of `signals` that the schema of its signal refuses
+ * @throws InvalidOutputError for an output of `parents` that its definition refuses
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export async function runHandler<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue>(
@@ -169,18 +177,22 @@ async function stepsOf({
   queue,
   steps,
   signals = [],
-}: Pick<RunHandlerOptions<JobDefinition>, 'queue' | 'steps' | 'signals'>): Promise<GivenSteps | undefined> {
+  parents = [],
+}: Pick<RunHandlerOptions<JobDefinition>, 'queue' | 'steps' | 'signals' | 'parents'>): Promise<
+  GivenSteps | undefined
+> {
   if (queue?.workflows === undefined) {
-    if (steps === undefined && signals.length === 0) return undefined;
+    if (steps === undefined && signals.length === 0 && parents.length === 0) return undefined;
     throw new TypeError(
-      'runHandler: steps and signals are for a queue with workflows: ' +
+      'runHandler: steps, signals and parents are for a queue with workflows: ' +
         'give it queue: createQueue({ workflows: workflowsIn(…) })',
     );
   }
   if (!Array.isArray(signals)) throw new TypeError('runHandler: signals must be an array, of sent(…)');
+  if (!Array.isArray(parents)) throw new TypeError('runHandler: parents must be an array, of ended(…)');
   // The type of a queue does not say which feature its workflows are.
   const { tokens } = queue.workflows as Pick<Workflows, 'tokens'>;
-  return await GivenSteps.of(checkObject('runHandler: steps', steps ?? {}), signals, tokens);
+  return await GivenSteps.of(checkObject('runHandler: steps', steps ?? {}), signals, parents, tokens);
 }
 
 function boundTo<TDb, TOwn>(job: JobDefinition, handler: Handler<TDb, TOwn>): Handler {
