@@ -18,6 +18,7 @@ import {
 import { fillJobs } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { demandFor, nextClaim } from '../worker/support/next-claim.ts';
 
 const database = useTestDatabase({ max: 1 });
 const tables = groupedTables();
@@ -180,13 +181,13 @@ async function claiming() {
     tables,
     settings: {},
     gate: undefined,
-    attempts: { demand: 100, demandOf: () => 100, mostPerGroup: undefined },
+    demand: demandFor(100, 0),
     isDrain: false,
     seekFreed: () => {},
   });
   const next = async () => {
     seen.length = 0;
-    const { jobs, goesOn } = await claims.next(100, 0);
+    const { jobs, goesOn } = await nextClaim(claims);
     return [jobs.length, ...seen.filter((name) => !name.includes('noted')), ...(goesOn ? ['goes on'] : [])];
   };
   return next;

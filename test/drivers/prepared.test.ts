@@ -11,6 +11,7 @@ import { Lane } from '../../src/core/worker/claim/lane.ts';
 import { Statements, type WorkerRunner } from '../../src/core/worker/statements/statements.ts';
 import { claimOf, clearTables, fillJobs, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { demandFor, nextClaim } from '../worker/support/next-claim.ts';
 
 const database = useTestDatabase({ max: 1 });
 const refused = vi.fn();
@@ -28,9 +29,8 @@ beforeEach(async () => {
   await clearTables(database.client);
 });
 
-/** One of a queue that has room for five jobs. */
 function lanesOf(kind: string, queue = 'q'): readonly Lane[] {
-  const attempts = { paused: false, demand: 5, demandOf: () => 5 };
+  const attempts = { paused: false };
   const options = { queue, quietMs: () => 0, agingMs: undefined, attempts, wake: () => {} };
   return [new Lane(options, [kind])];
 }
@@ -116,11 +116,11 @@ test('claims of a small table keep their plan, and do nothing in a larger one', 
   expect(await claim()).toBeUndefined();
   expect(await read()).toBe(before);
   await client.unsafe('rollback');
-  const holder = { db: database.db, tables, queue: 'q', workerId: 1 };
+  const holder = { db: database.db, tables, queue: 'q', workerId: 1, demand: demandFor(5) };
   const tries = new ClaimTries({ ...holder, mayPark: true });
   const claims = new Claims({ ...holder, runner: db, lanes: lanesOf('k'), tries });
-  expect((await claims.next(5, 1)).jobs).toHaveLength(5);
-  expect((await claims.next(5, 1)).jobs).toHaveLength(5);
+  expect((await nextClaim(claims)).jobs).toHaveLength(5);
+  expect((await nextClaim(claims)).jobs).toHaveLength(5);
 });
 
 test('a table that shrinks and grows again is never read whole, whichever queue has seen it small', async () => {
@@ -131,22 +131,22 @@ test('a table that shrinks and grows again is never read whole, whichever queue 
   vi.resetModules();
   const fresh = await import('../../src/core/worker/claim/claims.ts');
   const claimsOf = (queue: string) => {
-    const holder = { db: database.db, tables, queue, workerId: 1 };
+    const holder = { db: database.db, tables, queue, workerId: 1, demand: demandFor(5) };
     const tries = new ClaimTries({ ...holder, mayPark: true });
     return new fresh.Claims({ ...holder, runner, lanes: lanesOf('k', queue), tries });
   };
   const [busy, resting] = [claimsOf('busy'), claimsOf('resting')];
   for (const queue of ['busy', 'resting']) await fillJobs(client, 10_000, queue);
   for (let times = 0; times < 10; times++) {
-    expect((await busy.next(5, 1)).jobs).toHaveLength(5);
-    expect((await resting.next(5, 1)).jobs).toHaveLength(5);
+    expect((await nextClaim(busy)).jobs).toHaveLength(5);
+    expect((await nextClaim(resting)).jobs).toHaveLength(5);
   }
   const [kept] = await client<Prepared[]>`
     select custom_plans, generic_plans from pg_prepared_statements where statement ~ '^\\s*with table_size' and statement ~ 'as grown'`;
   expect(Number(kept?.generic_plans)).toBeGreaterThanOrEqual(10);
   await client`truncate queue_jobs`;
   await client`vacuum analyze queue_jobs`;
-  expect((await busy.next(5, 1)).jobs).toEqual([]);
+  expect((await nextClaim(busy)).jobs).toEqual([]);
   await fillJobs(client, 20_000, 'resting');
   const read = async () => {
     const [row] = await client<{ rows: number }[]>`
@@ -155,7 +155,7 @@ test('a table that shrinks and grows again is never read whole, whichever queue 
   };
   await client.unsafe('begin');
   const before = await read();
-  expect((await resting.next(5, 1)).jobs).toHaveLength(5);
+  expect((await nextClaim(resting)).jobs).toHaveLength(5);
   expect((await read()) - before).toBeLessThan(1_000);
   await client.unsafe('rollback');
 });

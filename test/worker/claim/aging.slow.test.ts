@@ -8,6 +8,7 @@ import { cteOf, explain, nodesOf, type PlanMode } from '../../queries/support/ex
 import { claimOf, tables } from '../../queries/support/jobs.ts';
 import { twoBackends } from '../../queries/support/locks.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
+import { demandFor, nextClaim } from '../support/next-claim.ts';
 
 const database = useTestDatabase({ max: 1 });
 const MILLION = 1_000_000;
@@ -28,9 +29,9 @@ beforeEach(async () => {
 /** The medians of two workers' claims, in turns: without aging, and with it. */
 async function medians(limit: number, turns: number): Promise<{ plainMs: number; agedMs: number }> {
   const claimsOf = (workerId: number, agingMs: number | undefined) => {
-    const attempts = { paused: false, demand: 1, demandOf: () => 1 };
+    const attempts = { paused: false };
     const lane = new Lane({ queue: 'q', quietMs: () => 0, agingMs, attempts, wake: () => undefined }, ['k']);
-    const holder = { db: database.db, tables, queue: 'q', workerId };
+    const holder = { db: database.db, tables, queue: 'q', workerId, demand: demandFor(limit) };
     const tries = new ClaimTries({ ...holder, mayPark: true });
     const claims = new Claims({ ...holder, runner: database.db, lanes: [lane], tries });
     return { claims, tookMs: [] as number[] };
@@ -39,7 +40,7 @@ async function medians(limit: number, turns: number): Promise<{ plainMs: number;
   for (let turn = 0; turn < turns; turn++) {
     for (const { claims, tookMs } of turn % 2 === 0 ? sides : sides.toReversed()) {
       const startMs = performance.now();
-      await claims.next(limit, 1);
+      await nextClaim(claims);
       tookMs.push(performance.now() - startMs);
     }
   }

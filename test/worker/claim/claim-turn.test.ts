@@ -5,29 +5,39 @@ import { aborted } from '../../../src/core/drivers/listen.ts';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import { ClaimTries } from '../../../src/core/worker/claim/claim-tries.ts';
 import { ClaimTurn } from '../../../src/core/worker/claim/claim-turn.ts';
-import { Claims } from '../../../src/core/worker/claim/claims.ts';
+import { type ClaimAnswer, Claims } from '../../../src/core/worker/claim/claims.ts';
 import { Lane } from '../../../src/core/worker/claim/lane.ts';
 import { clearTables, fillJobs, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
+import { demandFor, nextClaim, type TestDemand } from '../support/next-claim.ts';
 
 const database = useTestDatabase();
 beforeEach(() => clearTables(database.client));
 
-const attempts = { paused: false, demand: 1_000, demandOf: () => 1_000 };
-
 /** Claims of workers of one process: they share a pool of several connections. */
-function claimsOf(workerId: number, runner: Runner = database.db, ofWorker = attempts): Claims {
+function claimsOf(workerId: number, demand: TestDemand, runner: Runner = database.db): Claims {
   const options = {
     queue: 'q',
     quietMs: () => 0,
     agingMs: undefined,
-    attempts: ofWorker,
+    attempts: { paused: false },
     wake: () => undefined,
   };
   const lanes = [new Lane(options, ['k'])];
   const holder = { db: database.db, tables, queue: 'q', workerId };
-  return new Claims({ ...holder, runner, lanes, tries: new ClaimTries({ ...holder, mayPark: true }) });
+  return new Claims({
+    ...holder,
+    demand,
+    runner,
+    lanes,
+    tries: new ClaimTries({ ...holder, mayPark: true }),
+  });
+}
+
+/** The first claim of a worker that has use for so many jobs. */
+function claim(workerId: number, most: number, runner?: Runner): Promise<ClaimAnswer> {
+  return nextClaim(claimsOf(workerId, demandFor(most), runner));
 }
 
 /** Counts how many statements are under way. */
@@ -56,7 +66,7 @@ function hanging(): Runner {
 test('large claims of one queue by the workers of a process follow each other', async () => {
   await fillJobs(database.client, 3_000);
   const { runner, most } = counting();
-  const answers = await Promise.all([1, 2, 3, 4].map((id) => claimsOf(id, runner).next(1_000, 1)));
+  const answers = await Promise.all([1, 2, 3, 4].map((id) => claim(id, 1_000, runner)));
   expect(most()).toBe(1);
   expect(answers.map(({ jobs }) => jobs.length)).toEqual([1_000, 1_000, 1_000, 0]);
   expect(answers.map(({ sawEnd }) => sawEnd)).toEqual([false, false, false, true]);
@@ -66,8 +76,8 @@ test('large claims of one queue by the workers of a process follow each other', 
 test('one that fails lets the next go on', async () => {
   await fillJobs(database.client, 1_000);
   const failing: Runner = { execute: () => Promise.reject(new Error('lost')) };
-  const first = claimsOf(1, failing).next(1_000, 1);
-  const second = claimsOf(2).next(1_000, 1);
+  const first = claim(1, 1_000, failing);
+  const second = claim(2, 1_000);
   await expect(first).rejects.toThrow('lost');
   expect((await second).jobs).toHaveLength(1_000);
 });
@@ -75,9 +85,9 @@ test('one that fails lets the next go on', async () => {
 test('small claims go out at once, together, but for a large one under way', async () => {
   await fillJobs(database.client, 1_000);
   const { runner, most } = counting();
-  const small = await Promise.all([1, 2, 3].map((id) => claimsOf(id, runner).next(10, 1)));
+  const small = await Promise.all([1, 2, 3].map((id) => claim(id, 10, runner)));
   expect(most()).toBe(3);
-  const [large, after] = await Promise.all([claimsOf(1).next(500, 1), claimsOf(2).next(10, 1)]);
+  const [large, after] = await Promise.all([claim(1, 500), claim(2, 10)]);
   const [last = 0] = large.jobs.slice(-1).map(({ id }) => id);
   expect(after.jobs.every(({ id }) => id > last)).toBe(true);
   expect([...small, large, after].map(({ jobs }) => jobs.length)).toEqual([10, 10, 10, 500, 10]);
@@ -85,21 +95,21 @@ test('small claims go out at once, together, but for a large one under way', asy
 
 test('one without an answer does not hold up the others for ever, and is waited for once', async () => {
   await fillJobs(database.client, 4_000);
-  void claimsOf(1, hanging()).next(1_000, 1);
-  const others = await Promise.all([claimsOf(2).next(1_000, 1), claimsOf(3).next(1_000, 1)]);
+  void claim(1, 1_000, hanging());
+  const others = await Promise.all([claim(2, 1_000), claim(3, 1_000)]);
   expect(others.map(({ jobs }) => jobs.length)).toEqual([1_000, 1_000]);
   const { runner, most } = counting();
-  const peer = claimsOf(4, runner).next(1_000, 1);
+  const peer = claim(4, 1_000, runner);
   expect(most()).toBe(1);
   expect((await peer).jobs).toHaveLength(1_000);
 });
 
 test('nor is each of the small ones after it held up anew', async () => {
   await fillJobs(database.client, 3);
-  void claimsOf(1, hanging()).next(1_000, 1);
-  expect((await claimsOf(2).next(1, 1)).jobs).toHaveLength(1);
+  void claim(1, 1_000, hanging());
+  expect((await claim(2, 1)).jobs).toHaveLength(1);
   const { runner, most } = counting();
-  const next = claimsOf(2, runner).next(1, 1);
+  const next = claim(2, 1, runner);
   expect(most()).toBe(1);
   expect((await next).jobs).toHaveLength(1);
 });
@@ -108,10 +118,10 @@ test('a large claim that meets no other sets no timer', async () => {
   const set = vi.spyOn(globalThis, 'setTimeout');
   onTestFinished(() => set.mockRestore());
   const ofTurns = () => set.mock.calls.filter(([, ms = 0]) => ms > 900 && ms <= 1_000);
-  void claimsOf(1, hanging()).next(1_000, 1);
+  void claim(1, 1_000, hanging());
   await nextTurn();
   expect(ofTurns()).toHaveLength(0);
-  void claimsOf(2, hanging()).next(1_000, 1);
+  void claim(2, 1_000, hanging());
   await nextTurn();
   expect(ofTurns()).toHaveLength(1);
 });
@@ -119,11 +129,11 @@ test('a large claim that meets no other sets no timer', async () => {
 test('one whose worker is stopped or paused while it waits for its turn is not sent', async () => {
   await fillJobs(database.client, 2_000);
   let answer: (rows: never[]) => void = () => undefined;
-  const first = claimsOf(1, { execute: () => new Promise((resolve) => (answer = resolve)) }).next(1_000, 1);
+  const first = claim(1, 1_000, { execute: () => new Promise((resolve) => (answer = resolve)) });
   const sent = vi.fn(database.db.execute.bind(database.db));
-  const stopped = { ...attempts };
-  const second = claimsOf(2, { execute: sent }, stopped).next(1_000, 1);
-  stopped.demand = 0;
+  const stopped = demandFor(1_000);
+  const second = nextClaim(claimsOf(2, stopped, { execute: sent }));
+  stopped.size = 0;
   answer([]);
   await first;
   expect(await second).toMatchObject({ jobs: [], limit: 0, sawEnd: false, leftOut: true });
@@ -157,22 +167,16 @@ test('a worker that is stopped while its claim waits for its turn holds nothing 
 
 test('one that has nothing to claim any more when its turn comes learns nothing of what is due', async () => {
   await fillJobs(database.client, 2_000);
-  const loop = { demand: 1_000 };
-  const ofWorker = {
-    paused: false,
-    get demand() {
-      return loop.demand;
-    },
-    demandOf: () => loop.demand,
-  };
+  const demand = demandFor(10);
   await database.client`update queue_jobs set run_at = now() - interval '1 minute'`;
-  const claims = claimsOf(2, database.db, ofWorker);
-  expect((await claims.next(10, 1)).jobs).toHaveLength(10);
-  const first = claimsOf(1).next(1_000, 1);
-  const second = claims.next(1_000, 1);
-  loop.demand = 0;
+  const claims = claimsOf(2, demand);
+  expect((await nextClaim(claims)).jobs).toHaveLength(10);
+  const first = claim(1, 1_000);
+  demand.size = 1_000;
+  const second = nextClaim(claims);
+  demand.size = 0;
   expect((await first).jobs).toHaveLength(1_000);
   expect(await second).toMatchObject({ jobs: [], sawEnd: false, leftOut: true });
-  loop.demand = 2_000;
-  expect((await claims.next(2_000, 1)).jobs).toHaveLength(990);
+  demand.size = 2_000;
+  expect((await nextClaim(claims)).jobs).toHaveLength(990);
 });

@@ -7,6 +7,7 @@ import { addJobs } from '../../queries/support/jobs.ts';
 import { addControlTables } from '../../support/control-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
+import { demandFor, nextClaim } from '../support/next-claim.ts';
 
 const database = useTestDatabase({ max: 4 });
 beforeAll(() => addControlTables(database));
@@ -42,7 +43,7 @@ function watched(failing: (name: string) => boolean) {
   return { runner, seen };
 }
 
-function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsByTurns {
+function claimsOn(runner: Runner, concurrency = 1, demand = demandFor(200, 0)): ClaimsByTurns {
   return new ClaimsByTurns({
     runner,
     queue: 'q',
@@ -51,13 +52,7 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsBy
     tables: groupedTables(),
     settings: { concurrency },
     gate: undefined,
-    attempts: {
-      get demand() {
-        return demand();
-      },
-      demandOf: demand,
-      mostPerGroup: undefined,
-    },
+    demand,
     isDrain: false,
     seekFreed: () => {},
   });
@@ -74,12 +69,14 @@ describe('notes', () => {
   }
 
   /** The statements of a claim, and how many jobs it brought. */
-  function claiming(concurrency = 1, demand?: () => number) {
+  function claiming(concurrency = 1) {
     const { runner, seen } = watched(() => false);
+    const demand = demandFor(200, 0);
     const claims = claimsOn(runner, concurrency, demand);
     const next = async (most: number) => {
       seen.length = 0;
-      const answer = await claims.next(most, 0);
+      demand.size = most;
+      const answer = await nextClaim(claims);
       const statements = seen.filter(({ name }) => name !== 'other');
       return {
         ...answer,
@@ -87,7 +84,7 @@ describe('notes', () => {
         sent: statements.map(({ name, beside }) => `${name}${beside ? ' beside' : ''}`),
       };
     };
-    return { seen, next };
+    return { seen, next, demand };
   }
 
   test('are used by the claims themselves, also by those beside each other', async () => {
@@ -135,12 +132,12 @@ describe('notes', () => {
 
   test('are all that is folded in where the worker was stopped or the queue paused meanwhile', async () => {
     await addGrouped(database.client, keys(0, 100));
-    let demand = 200;
-    const { next } = claiming(1, () => demand);
+    const { next, demand } = claiming();
     await next(1);
     await next(1);
-    demand = 0;
-    expect(await next(1)).toMatchObject({ jobs: [], leftOut: true, sent: ['admission'] });
+    const third = next(1);
+    demand.size = 0;
+    expect(await third).toMatchObject({ jobs: [], leftOut: true, sent: ['admission'] });
   });
 
   test.each([
@@ -150,18 +147,18 @@ describe('notes', () => {
   ])('are not all seen while another statement has locked %s', async (_, lock, isNew) => {
     await addGrouped(database.client, keys(0, 1));
     const claims = claimsOn(database.db, 2);
-    expect((await claims.next(200, 0)).jobs).toHaveLength(1);
+    expect((await nextClaim(claims)).jobs).toHaveLength(1);
     await addGrouped(database.client, isNew ? keys(1, 1) : keys(0, 1));
     const other = await database.client.reserve();
     try {
       await other.unsafe('begin');
       await other.unsafe(lock);
-      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+      expect(await nextClaim(claims)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
       await other.unsafe('commit');
     } finally {
       other.release();
     }
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [{}], sawEnd: true });
+    expect(await nextClaim(claims)).toMatchObject({ jobs: [{}], sawEnd: true });
   });
 
   test('in which nothing is due are used up', async () => {
@@ -191,17 +188,22 @@ describe('notes', () => {
 });
 
 describe('two claims beside each other', () => {
-  /** After a claim of many groups. */
-  async function amongMany(runner: Runner, concurrency = 1): Promise<ClaimsByTurns> {
-    const claims = claimsOn(runner, concurrency);
-    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
+  /** After a claim of many groups there is use for twice as many jobs. */
+  async function amongMany(
+    runner: Runner,
+    { concurrency = 1, next = demandFor(400, 0) } = {},
+  ): Promise<ClaimsByTurns> {
+    const demand = { ...next, size: 200 };
+    const claims = claimsOn(runner, concurrency, demand);
+    expect((await nextClaim(claims)).jobs).toHaveLength(200);
+    demand.size = next.size;
     return claims;
   }
 
   test('take other jobs each, as many as are asked for', async () => {
     await addGrouped(database.client, keys(0, 600));
-    const claims = await amongMany(database.db);
-    const { jobs } = await claims.next(201, 0);
+    const claims = await amongMany(database.db, { next: demandFor(201, 0) });
+    const { jobs } = await nextClaim(claims);
     expect([jobs.length, new Set(jobs.map(({ id }) => id)).size]).toEqual([201, 201]);
     expect(await heldJobs()).toBe(401);
   });
@@ -209,7 +211,7 @@ describe('two claims beside each other', () => {
   test('never take two jobs of a group with a limit of one', async () => {
     await addGrouped(database.client, [...keys(0, 400), ...keys(200, 200)]);
     const claims = await amongMany(database.db);
-    const { jobs } = await claims.next(400, 0);
+    const { jobs } = await nextClaim(claims);
     const groups = jobs.map(({ group }) => group);
     expect(new Set(groups).size).toBe(groups.length);
     const [{ most } = { most: 0 }] = await database.client<{ most: number }[]>`
@@ -224,12 +226,12 @@ describe('two claims beside each other', () => {
     let claimed = 0;
     const { runner, seen } = watched((name) => name === 'claim' && ++claimed === failing);
     const claims = await amongMany(runner);
-    const { jobs, failure, sawEnd } = await claims.next(400, 0);
+    const { jobs, failure, sawEnd } = await nextClaim(claims);
     expect([jobs.length, sawEnd]).toEqual([200, false]);
     expect(failure).toEqual(new Error('The claim failed'));
     expect(await heldJobs()).toBe(400);
     // The next one is alone.
-    const next = await claims.next(400, 0);
+    const next = await nextClaim(claims);
     expect([next.jobs.length, next.failure]).toEqual([200, undefined]);
     expect(seen.filter(({ name }) => name === 'claim')).toHaveLength(4);
   });
@@ -239,7 +241,7 @@ describe('two claims beside each other', () => {
     let fails = false;
     const claims = await amongMany(watched((name) => fails && name === 'claim').runner);
     fails = true;
-    await expect(claims.next(400, 0)).rejects.toThrow('The claim failed');
+    await expect(nextClaim(claims)).rejects.toThrow('The claim failed');
   });
 
   test('begin no job whose attempt a crash must not spend: it waits behind others', async () => {
@@ -247,7 +249,7 @@ describe('two claims beside each other', () => {
       database.client,
       keys(0, 600).map((job) => ({ ...job, maxAttempts: 1 })),
     );
-    const { jobs } = await (await amongMany(database.db)).next(400, 1);
+    const { jobs } = await nextClaim(await amongMany(database.db, { next: demandFor(400, 1) }));
     expect(jobs.length).toBeGreaterThan(200);
     expect(jobs.filter(({ begun }) => begun)).toEqual([]);
   });
@@ -268,7 +270,7 @@ describe('two claims beside each other', () => {
         return rows;
       },
     };
-    const { jobs } = await (await amongMany(runner, 10)).next(400, 0);
+    const { jobs } = await nextClaim(await amongMany(runner, { concurrency: 10 }));
     const ofGroup = new Map<string, number[]>();
     for (const { group = '', id } of jobs) ofGroup.set(group, [...(ofGroup.get(group) ?? []), id]);
     expect([jobs.length, ofGroup.size]).toEqual([400, 300]);
@@ -300,36 +302,36 @@ describe('where more groups than one claim passes have nothing for it', () => {
     const claims = claimsOn(database.db);
     for (const _ of ['once', 'and again']) {
       // It first looks at some, and then seeks among the first of them.
-      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: true });
-      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
-      expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: true, goesOn: false });
+      expect(await nextClaim(claims)).toMatchObject({ jobs: [], sawEnd: false, goesOn: true });
+      expect(await nextClaim(claims)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+      expect(await nextClaim(claims)).toMatchObject({ jobs: [], sawEnd: true, goesOn: false });
     }
   });
 
   test('a claim that fails behind the first of them is followed by one that looks at these', async () => {
     let fails = false;
     const claims = claimsOn(watched((name) => fails && name === 'claim').runner);
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], goesOn: true });
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+    expect(await nextClaim(claims)).toMatchObject({ jobs: [], goesOn: true });
+    expect(await nextClaim(claims)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
     await database.client`
       update queue_jobs set kind = 'k' where group_key = (select group_key from queue_groups order by turn limit 1)`;
     fails = true;
-    await expect(claims.next(200, 0)).rejects.toThrow('The claim failed');
+    await expect(nextClaim(claims)).rejects.toThrow('The claim failed');
     fails = false;
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [{ kind: 'k' }] });
+    expect(await nextClaim(claims)).toMatchObject({ jobs: [{ kind: 'k' }] });
   });
 
   test('and not if a job was told of meanwhile, which may be among the groups that it has passed', async () => {
     const claims = claimsOn(database.db);
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], goesOn: true });
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
+    expect(await nextClaim(claims)).toMatchObject({ jobs: [], goesOn: true });
+    expect(await nextClaim(claims)).toMatchObject({ jobs: [], sawEnd: false, goesOn: false });
     await addGrouped(database.client, [{ group: 'key-5000' }]);
     // Another worker folds the note in.
     while ((await admitGroups(database.db, groupedTables(), 'q')) > 0);
     claims.noteTold();
-    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], sawEnd: false });
+    expect(await nextClaim(claims)).toMatchObject({ jobs: [], sawEnd: false });
     const claimed = await until(async () => {
-      const { jobs } = await claims.next(200, 0);
+      const { jobs } = await nextClaim(claims);
       return jobs.length > 0 && jobs;
     });
     expect(claimed).toMatchObject([{ group: 'key-5000' }]);

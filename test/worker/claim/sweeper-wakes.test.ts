@@ -89,7 +89,7 @@ test('a paused queue is asked about no more, and swept at once when it is resume
 });
 
 test('a worker that begins goes through all without pauses, unless peers sweep as well', () => {
-  const attempts = { paused: false, demand: 1, demandOf: () => 1 };
+  const attempts = { paused: false };
   const options = { queue: 'mail', quietMs: () => 0, agingMs: undefined, attempts, wake: () => undefined };
   const urgent = [1, 2].map((crew) => {
     const lanes = new Lanes(options, sweeping(crew).sweeper, ['late']);

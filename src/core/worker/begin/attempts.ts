@@ -1,7 +1,6 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
-import type { Beginners } from '../../sql/claim-beginning.ts';
 import { Bag } from '../base/bag.ts';
 import { isPromise } from '../base/is-promise.ts';
 import { Turn } from '../base/turn.ts';
@@ -44,7 +43,7 @@ export class Attempts {
   readonly #batches: Gathered;
   readonly #runs: Runs;
   readonly #waiting: Waiting;
-  readonly #demand: Demand;
+  readonly demand: Demand;
   /** Those whose handlers run. Two may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Bag<'placeRunning', Attempt>('placeRunning');
   readonly #turn = new Turn(() => this.beginWaiting());
@@ -68,6 +67,7 @@ export class Attempts {
     this.#beginnings = new Beginnings(recording);
     const [endings, beginnings, prefetch] = [this.#endings, this.#beginnings, this.#prefetch];
     const running = this.#running;
+    const mayBegin = () => this.mayBegin && !this.#isCutOff;
     const batches = gatheredOf({
       ...recording,
       handlers,
@@ -75,18 +75,20 @@ export class Attempts {
       running,
       endings,
       prefetch,
-      mayBegin: () => this.mayBegin && !this.#isCutOff,
+      mayBegin,
       proceed: () => this.#proceed(),
     });
     this.#batches = batches;
     this.#waiting = new Waiting({ beginnings, batches, runs, gate });
     const waiting = this.#waiting;
-    this.#demand = new Demand({
+    this.demand = new Demand({
       concurrency,
+      mayClaim: mayBegin,
       gate,
       prefetch,
       beginnings,
       batches,
+      runs,
       waiting,
       running,
       endings,
@@ -102,26 +104,7 @@ export class Attempts {
   }
 
   get busy(): number {
-    return this.#options.concurrency - this.#demand.free;
-  }
-
-  /** How many jobs to claim now; 0 when there is enough to do, while it is paused, and once it is stopped. */
-  get demand(): number {
-    return this.mayBegin && !this.#isCutOff ? this.#demand.size : 0;
-  }
-
-  /** How many jobs of one kind to claim now, where that has a limit of its own. */
-  demandOf(kind: string): number {
-    return this.mayBegin && !this.#isCutOff ? this.#demand.ofKind(kind) : 0;
-  }
-
-  /** How many jobs of a group to claim at once, where they run one after the other. */
-  get mostPerGroup(): number | undefined {
-    return this.#runs.areServed ? this.#prefetch.run() : undefined;
-  }
-
-  get beginning(): 0 | 1 | Beginners {
-    return this.#demand.beginning;
+    return this.#options.concurrency - this.demand.free;
   }
 
   /**
@@ -211,7 +194,7 @@ export class Attempts {
   }
 
   get free(): number {
-    return this.#demand.free;
+    return this.demand.free;
   }
 
   resumeAfterOutage(): void {
@@ -252,7 +235,7 @@ export class Attempts {
     if (this.#isCutOff) return;
     let ended = false;
     let isKnown = true;
-    while (this.#demand.free > 0 && !this.#turn.isFull) {
+    while (this.demand.free > 0 && !this.#turn.isFull) {
       const attempt = this.#waiting.first;
       if (this.#batches.isBefore(attempt)) this.#batches.begin();
       else if (attempt === undefined) {
@@ -276,14 +259,14 @@ export class Attempts {
     if (this.#waiting.ahead.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
     if (!this.#beginnings.hasUnrecorded) return;
-    if (!this.#beginnings.isDue(this.#waiting.unhindered, this.#demand.soon)) return;
+    if (!this.#beginnings.isDue(this.#waiting.unhindered, this.demand.soon)) return;
     if (isKnown) void this.#recordBeginnings();
     else onNextTurn(() => void this.#recordBeginnings());
   }
 
   async #recordBeginnings(): Promise<void> {
     const { isHurried } = this.#prefetch;
-    const result = await this.#beginnings.record(this.#waiting.unhindered, this.#demand.soon, isHurried);
+    const result = await this.#beginnings.record(this.#waiting.unhindered, this.demand.soon, isHurried);
     if (result === undefined) return;
     const { lost, locked, refused } = result;
     // Each of these reads all that wait, which may be thousands.
@@ -298,7 +281,7 @@ export class Attempts {
 
   /** Gives back at once what will not begin in time: other workers may have free slots. */
   #giveBackLate(): void {
-    const { late } = this.#demand;
+    const { late } = this.demand;
     if (late.length === 0) return;
     const taken = this.#waiting.take(late);
     if (taken.length > 0) this.#prefetch.distrust();
@@ -382,7 +365,7 @@ export class Attempts {
 
   /** Only when there is something to do about it: a claim to make, or an end to notice. */
   #announceChange(): void {
-    if (this.size === 0 || this.demand > 0) this.#options.onChange();
+    if (this.size === 0 || this.demand.size > 0) this.#options.onChange();
   }
 }
 

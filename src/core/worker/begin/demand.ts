@@ -6,15 +6,19 @@ import type { Beginnings } from './beginnings.ts';
 import type { Gate } from './gate.ts';
 import type { Gathered } from './gathered.ts';
 import type { Prefetch } from './prefetch.ts';
+import type { Runs } from './runs.ts';
 import type { Waiting } from './waiting.ts';
 
 export interface DemandOptions {
   readonly concurrency: number;
+  /** Whether jobs may be claimed at all now. */
+  readonly mayClaim: () => boolean;
   /** `undefined` where a job begins as soon as a slot is free. */
   readonly gate?: Gate | undefined;
   readonly prefetch: Prefetch;
   readonly beginnings: Beginnings;
   readonly batches: Gathered;
+  readonly runs: Runs;
   readonly waiting: Waiting;
   readonly running: Bag<'placeRunning', Attempt>;
   readonly endings: Endings;
@@ -31,10 +35,10 @@ export class Demand {
     this.#options = options;
   }
 
-  /** How many jobs to claim now; 0 when there is enough to do. */
+  /** How many jobs to claim now; 0 when there is enough to do, while it is paused, and once it is stopped. */
   get size(): number {
-    const { prefetch, beginnings, batches, endings, waiting, gate } = this.#options;
-    if (endings.size >= MAX_UNSETTLED || beginnings.isFailing) return 0;
+    const { mayClaim, prefetch, beginnings, batches, endings, waiting, gate } = this.#options;
+    if (!mayClaim() || endings.size >= MAX_UNSETTLED || beginnings.isFailing) return 0;
     const slots = this.#slots;
     const ahead = prefetch.size(slots, batches.jobsPerSlot);
     const here = waiting.unhindered.length;
@@ -51,6 +55,12 @@ export class Demand {
     const { slots, held, mostMore } = gate?.ofKind(kind) ?? { slots: 0, held: 0, mostMore: 0 };
     const ahead = batches.gathers(kind) ? prefetch.size(slots) : prefetch.sizeOfKind(kind, slots);
     return Math.min(this.size, slots + ahead - held, mostMore);
+  }
+
+  /** How many jobs of a group to claim at once, where they run one after the other. */
+  get perGroup(): number | undefined {
+    const { runs, prefetch } = this.#options;
+    return runs.areServed ? prefetch.run() : undefined;
   }
 
   get beginning(): 0 | 1 | Beginners {

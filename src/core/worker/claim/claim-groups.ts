@@ -3,7 +3,7 @@ import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
-import type { Attempts } from '../begin/attempts.ts';
+import type { Demand } from '../begin/demand.ts';
 import type { Gate } from '../begin/gate.ts';
 import type { Runs } from '../begin/runs.ts';
 import type { HandlerHolds } from '../settle/handler-holds.ts';
@@ -17,7 +17,7 @@ export interface GroupClaimsOptions {
   readonly workerId: number;
   readonly kinds: readonly string[];
   readonly gate: Gate | undefined;
-  readonly attempts: Pick<Attempts, 'demand' | 'demandOf' | 'mostPerGroup'>;
+  readonly demand: Pick<Demand, 'size' | 'ofKind' | 'perGroup' | 'beginning'>;
   /** Whether it ends when nothing is due, and so has to look at all that is. */
   readonly isDrain: boolean;
   /** @default none: a claim that is refused fails */

@@ -10,7 +10,7 @@ import type { AttemptEnvironment } from '../run/attempt.ts';
 import type { Handler } from '../run/handler.ts';
 import { Settler } from '../settle/settle.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
-import { Bell, type Rung } from './bell.ts';
+import { Bell } from './bell.ts';
 import type { ClaimGroups, GroupClaims } from './claim-groups.ts';
 import { ClaimTries } from './claim-tries.ts';
 import { Claims, type QueueClaims } from './claims.ts';
@@ -171,15 +171,14 @@ export class ClaimLoop implements IdleQueue {
       try {
         await this.#releaseUnknown();
         if (this.#stopping.signal.aborted) break;
-        const { demand } = this.#claims;
-        if (demand <= 0) {
+        const result = await this.#claim();
+        if (result === undefined) {
           // A drain does not wait for the end of a pause.
           if (this.#isDrain && this.attempts.paused && this.attempts.size === 0) return total;
           await this.#changes.wait(this.#releaseInMs);
           continue;
         }
-        // A signal from here on may tell of a job that this claim does not see.
-        const { claimed, next, failure } = await this.#claim(demand, this.#bell.clear());
+        const { claimed, next, failure } = result;
         total += claimed;
         if (failure !== undefined) throw failure;
         failures = 0;
@@ -252,11 +251,15 @@ export class ClaimLoop implements IdleQueue {
     this.attempts.interrupt(reason);
   }
 
-  async #claim(demand: number, rung: Rung): Promise<{ claimed: number; next: Next; failure?: unknown }> {
+  /** `undefined` where there is no use for more jobs. */
+  async #claim(): Promise<{ claimed: number; next: Next; failure?: unknown } | undefined> {
     const { queue, events, gate } = this.#options;
     const startMs = performance.now();
     const quiet = this.attempts.size === 0;
-    const claim = this.#claims.next(demand, this.attempts.beginning);
+    const claim = this.#claims.next();
+    if (claim === undefined) return undefined;
+    // A signal from here on may tell of a job that this claim does not see.
+    const rung = this.#bell.clear();
     gate?.noteClaiming(claim);
     void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was told of is not forgotten.
     const answer = await this.holdings.answerTo(claim);
@@ -378,7 +381,7 @@ export class ClaimLoop implements IdleQueue {
       ...this.#options,
       runner: claimRunner,
       workerId: environment.workerId,
-      attempts: this.attempts,
+      demand: this.attempts.demand,
       isDrain: this.#isDrain,
       tries: this.#tries,
     });
@@ -391,6 +394,7 @@ export class ClaimLoop implements IdleQueue {
       runner: claimRunner,
       queue,
       lanes: this.lanes.all,
+      demand: this.attempts.demand,
       withCosts: gate?.countsCosts,
       tries: this.#tries,
     });

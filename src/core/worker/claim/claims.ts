@@ -10,6 +10,7 @@ import { findDueIds } from '../../queries/claim/find-due-ids.ts';
 import type { ClaimPlace } from '../../queries/claim/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
+import type { Demand } from '../begin/demand.ts';
 import { KeptPlans } from '../statements/kept-plans.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
 import type { ClaimTries } from './claim-tries.ts';
@@ -24,6 +25,7 @@ export interface ClaimsOptions {
   readonly queue: string;
   readonly workerId: number;
   readonly lanes: readonly Lane[];
+  readonly demand: Pick<Demand, 'size' | 'ofKind' | 'beginning'>;
   /** Whether jobs are claimed with their costs. @default false */
   readonly withCosts?: boolean | undefined;
   readonly tries: ClaimTries;
@@ -55,12 +57,13 @@ export interface ClaimAnswer {
 
 /** The claims of one queue. */
 export interface QueueClaims {
-  /** How many jobs to claim now, at most. */
-  readonly demand: number;
   /** Whether kinds can be claimed again that the last claim has left out. */
   readonly hasNewRoom: boolean;
-  /** @throws what the driver throws; then the server may have carried the claim out all the same */
-  next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer>;
+  /**
+   * Claims as many jobs as there is use for; `undefined` where that is none.
+   * @throws what the driver throws; then the server may have carried the claim out all the same
+   */
+  next(): Promise<ClaimAnswer> | undefined;
 }
 
 /** One try of a claim. */
@@ -91,30 +94,37 @@ export class Claims implements QueueClaims {
     this.#keptPlans = new KeptPlans(options);
   }
 
-  /** How many jobs to claim now, at most. */
-  get demand(): number {
-    return Math.max(...this.#options.lanes.map(({ demand }) => demand));
-  }
-
-  /** Whether kinds can be claimed again that the last claim has left out. */
   get hasNewRoom(): boolean {
-    return this.#leftOut.some(({ demand }) => demand > 0);
+    return this.#leftOut.some((lane) => this.#roomOf(lane) > 0);
   }
 
-  /** @throws what the driver throws; then the server may have carried the claim out all the same */
-  async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { lanes } = this.#options;
-    // The only lane was found open a moment ago, when the demand was asked for.
-    const open = lanes.length === 1 ? lanes : lanes.filter((lane) => lane.demand > 0);
+  next(): Promise<ClaimAnswer> | undefined {
+    const { lanes, demand } = this.#options;
+    const open = lanes.filter((lane) => this.#roomOf(lane) > 0);
+    if (open.length === 0) return undefined;
     this.#leftOut = lanes.filter((lane) => !open.includes(lane));
-    const tookOverlooked = this.#tookOverlooked;
-    const found = tookOverlooked ? undefined : this.#nextFound(open);
+    const found = this.#tookOverlooked ? undefined : this.#nextFound(open);
     this.#tookOverlooked = found !== undefined;
-    if (found !== undefined) return await this.#among(found, mostOf([found], demand), beginning);
-    const wide = open.filter((lane) => lane.demand >= demand);
-    const some = this.#heldUp && wide.length > 0 && wide.length < open.length;
-    const answer = await this.#inOrder(some ? wide : open, demand, beginning);
-    this.#heldUp = mostOf(some ? wide : open, demand) < demand && !answer.sawEnd;
+    if (found === undefined) return this.#nextInOrder(open, demand.beginning);
+    return this.#among(found, this.#roomOf(found), demand.beginning);
+  }
+
+  /** How many jobs of a lane to claim now. */
+  #roomOf({ limited }: Lane): number {
+    const { demand } = this.#options;
+    return limited === undefined ? demand.size : demand.ofKind(limited);
+  }
+
+  /** The next ones of all open lanes; where that leaves some waiting, then of those with the most room. */
+  async #nextInOrder(open: readonly Lane[], beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const most = Math.max(...open.map((lane) => this.#roomOf(lane)));
+    const wide = open.filter((lane) => this.#roomOf(lane) >= most);
+    const some = this.#heldUp && wide.length < open.length;
+    const lanes = some ? wide : open;
+    // No more than there is room for of any.
+    const limit = Math.min(...lanes.map((lane) => this.#roomOf(lane)));
+    const answer = await this.#inOrder(lanes, limit, beginning);
+    this.#heldUp = limit < most && !answer.sawEnd;
     // Nothing else tells of those: a sweep does not go on while enough is found.
     return { ...answer, among: some, goesOn: open.some(hasFound) };
   }
@@ -127,14 +137,14 @@ export class Claims implements QueueClaims {
 
   async #inOrder(
     lanes: readonly Lane[],
-    demand: number,
+    limit: number,
     beginning: Claim['beginning'],
   ): Promise<Omit<ClaimAnswer, 'among'>> {
     const { runner, tables, queue } = this.#options;
     // Stopped or paused while it waited for its turn, it claims nothing.
-    const left = (limit: number) => (lanes.some((lane) => lane.demand > 0) ? limit : 0);
+    const left = (limit: number) => (lanes.some((lane) => this.#roomOf(lane) > 0) ? limit : 0);
     return await this.#options.tries.send({
-      limit: mostOf(lanes, demand),
+      limit,
       send: (limit, without) =>
         this.#turn.take(limit, () => this.#nextOf(lanes, { limit: left(limit), beginning, without })),
       candidates: (limit, without) =>
@@ -239,13 +249,6 @@ function allBut(without: readonly number[], places: readonly ClaimPlace[]): read
 /** Whether some of its overlooked jobs may be claimed now. */
 function hasFound({ overlooked, bands }: Lane): boolean {
   return overlooked.has(bands.busyPriority);
-}
-
-/** How many jobs to claim of some lanes together: no more than there is room for of any. */
-function mostOf(lanes: readonly Lane[], demand: number): number {
-  const [first] = lanes;
-  if (first === undefined) return 0;
-  return first.isLimited || lanes.length > 1 ? Math.min(demand, ...lanes.map((lane) => lane.demand)) : demand;
 }
 
 function kindsOf(lanes: readonly Lane[]): readonly string[] {

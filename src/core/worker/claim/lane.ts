@@ -10,7 +10,7 @@ export interface LanesOptions {
   readonly queue: string;
   /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
   readonly agingMs: number | undefined;
-  readonly attempts: Pick<Attempts, 'paused' | 'demand' | 'demandOf'>;
+  readonly attempts: Pick<Attempts, 'paused'>;
   /** The jobs that claims leave out. @default none */
   readonly setAside?: Pick<SetAside, 'has'> | undefined;
   /** How long ago the last job came, or was told of. */
@@ -26,16 +26,16 @@ export interface LanesOptions {
  */
 export class Lane implements SweptQueue {
   readonly #options: LanesOptions;
-  readonly #limited: string | undefined;
+  /** The one kind, if it has a limit of its own. */
+  readonly limited: string | undefined;
   readonly kinds: readonly string[];
   readonly bands: Bands;
   readonly overlooked: OverlookedJobs;
   readonly sweep = new Sweep();
 
-  /** @param limited the one kind, if it has a limit of its own */
   constructor(options: LanesOptions, kinds: readonly string[], limited?: string) {
     this.#options = options;
-    this.#limited = limited;
+    this.limited = limited;
     this.kinds = kinds;
     this.bands = new Bands(options.agingMs);
     this.overlooked = new OverlookedJobs((place) => this.bands.priorityOf(place, performance.now()));
@@ -51,16 +51,6 @@ export class Lane implements SweptQueue {
 
   get attempts(): Pick<Attempts, 'paused'> {
     return this.#options.attempts;
-  }
-
-  get isLimited(): boolean {
-    return this.#limited !== undefined;
-  }
-
-  /** How many jobs of these kinds to claim now. */
-  get demand(): number {
-    const { attempts } = this.#options;
-    return this.#limited === undefined ? attempts.demand : attempts.demandOf(this.#limited);
   }
 
   isSetAside(id: number): boolean {

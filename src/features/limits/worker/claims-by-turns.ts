@@ -64,10 +64,6 @@ export class ClaimsByTurns implements GroupClaims {
     return boundsGroups(this.#options.settings) || this.#metBounds;
   }
 
-  get demand(): number {
-    return this.#options.attempts.demand;
-  }
-
   get hasNewRoom(): boolean {
     return this.#leftOut.some((kind) => this.#roomOf(kind) > 0);
   }
@@ -82,10 +78,15 @@ export class ClaimsByTurns implements GroupClaims {
     else this.#options.seekFreed();
   }
 
+  next(): Promise<ClaimAnswer> | undefined {
+    const { demand } = this.#options;
+    return demand.size > 0 ? this.#claimOf(demand.size, demand.beginning) : undefined;
+  }
+
   /** They come in no order of their own, so none is known to stand before the others. */
-  async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+  async #claimOf(most: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     try {
-      return await this.#send(demand, beginning);
+      return await this.#send(most, beginning);
     } catch (error) {
       // Where it fails each time, the groups that it has passed would never be looked at again.
       this.#passed = 0;
@@ -94,15 +95,15 @@ export class ClaimsByTurns implements GroupClaims {
     }
   }
 
-  async #send(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { runner, tables, queue, kinds, tries, attempts } = this.#options;
+  async #send(most: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { runner, tables, queue, kinds, tries, demand } = this.#options;
     const { size } = this.#keptPlans;
     const few = isOfFew(this.#outlook, size);
-    const most = few && size === 'small' ? Math.min(demand, FEW.small) : demand;
-    if (tries === undefined) return await this.#next(most, few, beginning, []);
-    const serial = attempts.mostPerGroup !== undefined;
+    const limit = few && size === 'small' ? Math.min(most, FEW.small) : most;
+    if (tries === undefined) return await this.#next(limit, few, beginning, []);
+    const serial = demand.perGroup !== undefined;
     return await tries.send({
-      limit: most,
+      limit,
       send: (limit, without) => this.#next(limit, few, beginning, without),
       candidates: async (limit, without) => {
         // Many jobs of a kind that the claim has left out would hide the row.
@@ -119,7 +120,7 @@ export class ClaimsByTurns implements GroupClaims {
     beginning: Claim['beginning'],
     without: readonly number[],
   ): Promise<ClaimAnswer> {
-    const { queue, workerId, settings, attempts } = this.#options;
+    const { queue, workerId, settings } = this.#options;
     const { concurrency, rate } = settings;
     await this.#noteFreed();
     const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
@@ -135,14 +136,14 @@ export class ClaimsByTurns implements GroupClaims {
     // One that fails, or that is not made, tells nothing of groups.
     this.#outlook = { ...outlook, isAmongMany: false };
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
-    if (kinds.length === 0 || attempts.demand <= 0) {
+    if (kinds.length === 0 || this.#options.demand.size <= 0) {
       return { ...asked, jobs: [], sawEnd: false, leftOut: true, endMs: performance.now() };
     }
     const claim = {
       queue,
       kinds,
       workerId,
-      limits: { concurrency, rate, run: attempts.mostPerGroup },
+      limits: { concurrency, rate, run: this.#options.demand.perGroup },
       rooms,
       withCosts: this.#options.gate?.countsCosts ?? false,
       without,
@@ -229,8 +230,8 @@ export class ClaimsByTurns implements GroupClaims {
 
   /** How many jobs of one kind may be claimed. */
   #roomOf(kind: string): number {
-    const { gate, attempts } = this.#options;
-    return gate?.kinds.has(kind) ? attempts.demandOf(kind) : Number.POSITIVE_INFINITY;
+    const { gate, demand } = this.#options;
+    return gate?.kinds.has(kind) ? demand.ofKind(kind) : Number.POSITIVE_INFINITY;
   }
 
   async #noteFreed(): Promise<void> {
