@@ -43,7 +43,7 @@ async function release(holdings: Holdings): Promise<number> {
 }
 
 const loseAnswer = (holdings: Holdings) =>
-  expect(holdings.answerTo(Promise.reject(new Error('the connection broke')))).rejects.toThrow('broke');
+  expect(holdings.heldOf(Promise.reject(new Error('the connection broke')))).rejects.toThrow('broke');
 
 /** Two pages, and a job that the worker holds at the beginning of the first and at the end of the second. */
 async function addPages(): Promise<readonly [first: number, last: number]> {
@@ -205,7 +205,7 @@ test('another server that answers while jobs are given back may have forgotten e
     },
   });
   const claimed = { kinds: [], limit: 1, among: false, sawEnd: false, leftOut: false, endMs: 0 };
-  await holdings.answerTo(Promise.resolve({ ...claimed, jobs: [{} as never] }));
+  await holdings.heldOf(Promise.resolve({ ...claimed, jobs: [{} as never] }));
   holdings.noteOtherServer();
   const released = release(holdings);
   await until(() => asked === 2);

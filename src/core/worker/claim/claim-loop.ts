@@ -262,8 +262,9 @@ export class ClaimLoop implements IdleQueue {
     const rung = this.#bell.clear();
     gate?.noteClaiming(claim);
     void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was told of is not forgotten.
-    const answer = await this.holdings.answerTo(claim);
-    const { jobs, held, limit, endMs } = answer;
+    const held = await this.holdings.heldOf(claim);
+    const answer = await claim;
+    const { jobs, limit, endMs } = answer;
     const claimed = jobs.length;
     this.#leftOut = answer.leftOut;
     const quietly = quiet && !answer.leftOut; // What was left out may be all that there is.

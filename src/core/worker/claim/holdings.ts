@@ -36,14 +36,8 @@ const MAX_AGAIN_MS = 30_000;
 /** After so many refusals at once the rest is tried later: the next claim waits for this. */
 const MAX_REFUSALS = 50;
 
-/** What a claim has brought. */
-export interface HeldAnswer extends ClaimAnswer {
-  /**
-   * Which of its jobs the worker still holds, with the fence of each by id: peers took it for gone meanwhile,
-   * and may have taken some. `undefined`: all.
-   */
-  readonly held: ReadonlyMap<number, number> | undefined;
-}
+/** Which jobs of a claim are still held, with the fence of each by id; `undefined`: all. */
+type Held = ReadonlyMap<number, number> | undefined;
 
 /** A job of which the worker did not know that it holds it. */
 interface UnknownJob extends HeldJob {
@@ -74,23 +68,27 @@ export class Holdings {
     this.#lostAnswers = new LostAnswers(options.onDue);
   }
 
-  /** Waits for the result of a claim. */
-  async answerTo(claim: Promise<ClaimAnswer>): Promise<HeldAnswer> {
-    const answer = await this.#lostAnswers.answerTo(this.#withHeld(claim));
-    if (answer.jobs.length > 0) this.#hasClaimed = true;
-    return answer;
+  /**
+   * What the worker still holds of a claim that it has just sent: peers may take it for gone meanwhile, and
+   * take some of the jobs. Where the answer is lost, all are looked for later.
+   * @throws what the claim fails with
+   */
+  async heldOf(claim: Promise<ClaimAnswer>): Promise<Held> {
+    const { held } = await this.#lostAnswers.answerTo(this.#withHeld(claim));
+    return held;
   }
 
-  async #withHeld(claim: Promise<ClaimAnswer>): Promise<HeldAnswer> {
+  async #withHeld(claim: Promise<ClaimAnswer>): Promise<Pick<ClaimAnswer, 'failure'> & { held: Held }> {
     let returns = this.#returns;
-    const answer = await claim;
-    let held: ReadonlyMap<number, number> | undefined;
-    while (this.#returns !== returns && answer.jobs.length > 0) {
+    const { jobs, failure } = await claim;
+    let held: Held;
+    while (this.#returns !== returns && jobs.length > 0) {
       returns = this.#returns;
       const { db, tables, holder } = this.#options;
-      held = await findHeldJobs(db, tables, holder, answer.jobs);
+      held = await findHeldJobs(db, tables, holder, jobs);
     }
-    return { ...answer, held };
+    if (jobs.length > 0) this.#hasClaimed = true;
+    return { failure, held };
   }
 
   /** Whether jobs may be held of which it is not known, and which were not looked for, or are locked. */
@@ -117,8 +115,8 @@ export class Holdings {
   }
 
   /**
-   * To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost. Looks
-   * through one page of the table, so that claims go on beside a look through a large one.
+   * Gives back what earlier claims have taken whose answers were lost. Looks through one page of the table,
+   * so that claims go on between the pages of a large one. A claim under way would lose its jobs to it.
    */
   async releaseUnknown(): Promise<void> {
     const nowMs = performance.now();
@@ -127,8 +125,8 @@ export class Holdings {
   }
 
   /**
-   * To be called before a drain ends: some of what is refused may have been so only together with others.
-   * Returns whether jobs were given back, or are locked.
+   * Tries each job that is refused alone: it may have been so only together with others. Returns whether jobs
+   * were given back, or are locked: then a drain goes on.
    */
   async releaseRefused(stopping: AbortSignal): Promise<boolean> {
     let released = 0;
