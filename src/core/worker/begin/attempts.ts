@@ -12,7 +12,7 @@ import { Endings, type EndingsOptions } from '../settle/endings.ts';
 import type { Leftovers } from '../settle/leftovers.ts';
 import { Beginnings, type BeginningsOptions, REFUSED_MS } from './beginnings.ts';
 import { Demand } from './demand.ts';
-import type { Gate } from './gate.ts';
+import type { ClaimAtGate, Gate } from './gate.ts';
 import { type Gathered, gatheredOf } from './gathered.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
@@ -108,12 +108,13 @@ export class Attempts {
   }
 
   /**
-   * Takes in claimed jobs, in their order.
+   * Takes in the jobs of a claim, in their order.
    * @param held which of them are still held, with the fence of each; those behind the others do not begin
    *   before them. @default all
    */
-  add(jobs: readonly ClaimedJob[], held?: ReadonlyMap<number, number>): void {
-    const { handlers, environment, events } = this.#options;
+  add(claim: ClaimAtGate, held?: ReadonlyMap<number, number>): void {
+    const { handlers, environment, events, gate } = this.#options;
+    const { jobs } = claim;
     this.#prefetch.noteClaimed(jobs);
     const attempts = toAttempts(jobs, handlers, environment);
     this.#waiting.add(attempts);
@@ -128,6 +129,7 @@ export class Attempts {
     } else {
       this.#giveBack(this.#waiting.takeAll());
     }
+    gate?.noteClaim(claim);
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
@@ -330,6 +332,7 @@ export class Attempts {
   }
 
   #end(attempt: Attempt, outcome: Outcome, durationMs: number): void {
+    // It is among those that end before it leaves those that run: what is among neither is not held.
     this.#endings.conclude(attempt, outcome, durationMs);
     this.#running.delete(attempt);
     this.#options.gate?.end(attempt.job.kind);

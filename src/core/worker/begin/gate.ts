@@ -19,7 +19,7 @@ export interface AttemptsAtGate {
 
 export interface ClaimAtGate {
   readonly kinds: readonly string[];
-  readonly jobs: readonly JobAtGate[];
+  readonly jobs: readonly ClaimedJob[];
   /** Whether it has seen the last due job of these kinds. */
   readonly sawEnd: boolean;
 }
@@ -44,9 +44,9 @@ export interface Gate {
 
   /** @param onRoom called when more may be worth a claim */
   serve(attempts: AttemptsAtGate, onRoom: () => void): void;
-  /** Called as a claim is sent. */
+  /** Called as a claim is sent; learns from it when that has ended. */
   noteClaiming(claim: Promise<unknown>): void;
-  /** Learns from a claim which kinds have more jobs than were claimed. */
+  /** Learns from a claim, whose jobs wait or have begun, which kinds have more jobs than were claimed. */
   noteClaim(claim: ClaimAtGate): void;
 
   /** The first of those that wait that may begin. */

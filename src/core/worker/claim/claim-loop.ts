@@ -277,8 +277,7 @@ export class ClaimLoop implements IdleQueue {
     }
     // What was told of may be behind the floors. A sweep beside the claim would slow that down.
     if (claimed > 0 || rung.heard) this.lanes.awaken();
-    this.attempts.add(jobs, held);
-    gate?.noteClaim(answer);
+    this.attempts.add(answer, held);
     // A drain waits for nothing that is not due.
     if (this.#isDrain && next !== 'claim') this.attempts.flush();
     if (quietly && next !== 'claim' && claimed === 0) this.#announceIdle();
