@@ -233,12 +233,13 @@ export class Claims implements QueueClaims {
   ): Promise<ClaimedJob[]> {
     const { runner, tables, queue, workerId, withCosts } = this.#options;
     const complete = { queue, workerId, fromGoneWorkers: false, withCosts, ...claim };
-    const anew = () => claimJobs(runner, tables, complete);
-    if (claim.ids !== undefined) return await anew();
-    return await this.#keptPlans.send(
-      (ifTableIs) => claimByKeptPlan(runner, tables, { ...complete, ifTableIs }),
-      anew,
-    );
+    const plans = this.#keptPlans;
+    for (let { size } = plans; claim.ids === undefined && size !== undefined; { size } = plans) {
+      const jobs = await claimByKeptPlan(runner, tables, { ...complete, ifTableIs: size });
+      if (jobs !== undefined) return jobs;
+      plans.noteOther(size);
+    }
+    return await claimJobs(runner, tables, complete);
   }
 }
 
