@@ -31,6 +31,6 @@ export async function drain(
   db: Database,
   { deadlineMs, ...options }: PlainWorkerOptions<Database> & { readonly deadlineMs: number },
 ): Promise<DrainResult> {
-  const worker = new Worker(db, { ...options, shutdownTimeoutMs: 0 }, { untilEmpty: true });
+  const worker = new Worker(db, { ...options, shutdownTimeoutMs: 0 }, { until: 'empty' });
   return await drainBy(worker, { deadlineMs });
 }

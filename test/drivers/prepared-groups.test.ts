@@ -182,8 +182,8 @@ async function claiming() {
     settings: {},
     gate: undefined,
     demand: demandFor(100, 0),
-    isDrain: false,
     seekFreed: () => {},
+    until: 'stopped',
   });
   const next = async () => {
     seen.length = 0;

@@ -37,7 +37,7 @@ function recounts(db: Runner, { events = new WorkerEmitter(), over = new AbortCo
     channel: undefined,
     events,
     fold,
-    untilEmpty: true,
+    until: 'empty',
   });
   const running = recounting.run(over.signal);
   onTestFinished(async () => {
@@ -112,7 +112,7 @@ describe('where only drains look, each over before its first slice is', () => {
     await until(async () => {
       const over = new AbortController();
       const db = endingWith('with slice as', over);
-      await new StepPruning(db, all, new WorkerEmitter(), true).run(over.signal);
+      await new StepPruning(db, all, new WorkerEmitter(), 'empty').run(over.signal);
       const [left] = await client`select count(*)::int as n from queue_steps`;
       return left?.n < 2_000;
     });

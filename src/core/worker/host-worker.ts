@@ -1,6 +1,7 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Retries } from '../time/retries.ts';
 import type { WorkerEmitter } from './base/events.ts';
+import type { Until } from './base/until.ts';
 import type { Listener } from './presence/listener.ts';
 import type { ServedQueue } from './served-queues.ts';
 import type { Statements } from './statements/statements.ts';
@@ -17,6 +18,6 @@ export interface HostWorker {
   readonly wake: (queue: string) => void;
   readonly listener: Pick<Listener, 'listening'>;
   readonly retries: Pick<Retries, 'sleep'>;
-  /** Whether it works only until its queues are empty, and so waits for nothing. */
-  readonly untilEmpty: boolean;
+  /** `'empty'`: it waits for nothing. */
+  readonly until: Until;
 }

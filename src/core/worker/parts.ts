@@ -9,6 +9,7 @@ import { Retries } from '../time/retries.ts';
 import type { BackgroundInWorker } from './background-feature.ts';
 import type { BackgroundPart } from './base/background.ts';
 import type { WorkerEmitter } from './base/events.ts';
+import type { Until } from './base/until.ts';
 import { ClaimLoop, type ClaimLoopOptions } from './claim/claim-loop.ts';
 import { Sweeper } from './claim/sweeper.ts';
 import { Watch } from './claim/watch.ts';
@@ -39,8 +40,8 @@ export interface PartsOptions {
   readonly tables: QueueTables;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly settings: WorkerSettings;
-  /** Whether it works only until its queues are empty; nothing then tells it of new jobs. */
-  readonly untilEmpty: boolean;
+  /** `'empty'`: nothing tells it of new jobs. */
+  readonly until: Until;
   readonly workerId: number;
   readonly events: WorkerEmitter;
   /** Runs what the app has written. */
@@ -76,7 +77,7 @@ export class WorkerParts {
 
   constructor(options: PartsOptions) {
     this.#options = options;
-    const { statements, tables, events, settings, untilEmpty } = options;
+    const { statements, tables, events, settings, until } = options;
     const db = statements.of('upkeep');
     this.listener = this.#makeListener();
     this.liveness = this.#makeLiveness();
@@ -91,7 +92,7 @@ export class WorkerParts {
     this.loops = this.#makeLoops();
     this.#loopsByQueue = new Map(this.loops.map((loop) => [loop.queue, loop]));
     this.#sweeper.serve(this.loops.flatMap(({ lanes }) => lanes.all));
-    if (untilEmpty) this.liveness.expectNoSession();
+    if (until === 'empty') this.liveness.expectNoSession();
     this.requests = this.#makeRequests();
     this.background = this.#inBackground();
   }
@@ -105,11 +106,11 @@ export class WorkerParts {
   }
 
   #makeListener(): Listener {
-    const { db, statements, tables, settings, untilEmpty, events } = this.#options;
+    const { db, statements, tables, settings, until, events } = this.#options;
     return new Listener({
       db: statements.of('listening'),
       tables,
-      listen: settings.listen && !untilEmpty ? listenOrPoll(db) : undefined,
+      listen: settings.listen && until === 'stopped' ? listenOrPoll(db) : undefined,
       events,
       retries: this.#retries,
       onWake: (queue, othersNotify = false) => this.#wake(queue, othersNotify),
@@ -183,7 +184,7 @@ export class WorkerParts {
   }
 
   #host(): HostWorker {
-    const { statements, tables, settings, handlers, untilEmpty, workerId, events } = this.#options;
+    const { statements, tables, settings, handlers, until, workerId, events } = this.#options;
     return {
       statements,
       tables,
@@ -194,7 +195,7 @@ export class WorkerParts {
       wake: (queue) => this.#loopsByQueue.get(queue)?.wake(),
       listener: this.#hearing,
       retries: this.#retries,
-      untilEmpty,
+      until,
     };
   }
 
@@ -228,7 +229,7 @@ export class WorkerParts {
   }
 
   #makeLoops(): ClaimLoop[] {
-    const { statements, settings, handlers, untilEmpty, events, giveUp } = this.#options;
+    const { statements, settings, handlers, until, events, giveUp } = this.#options;
     const shared = {
       environment: this.#environment(),
       claimRunner: statements.of('claims', { prepared: true }),
@@ -237,9 +238,10 @@ export class WorkerParts {
       isCutOff: () => this.liveness.isCutOff,
       kinds: [...handlers.keys()],
       handlers,
+      until,
       pollIntervalMs: settings.pollIntervalMs,
       events,
-      watch: untilEmpty ? undefined : this.#watch,
+      watch: until === 'empty' ? undefined : this.#watch,
       sweeper: this.#sweeper,
       retries: this.#retries,
       giveUp,
@@ -298,19 +300,19 @@ export class WorkerParts {
   }
 
   #makePruning(): Pruning {
-    const { statements, tables, settings, untilEmpty, events } = this.#options;
+    const { statements, tables, settings, until, events } = this.#options;
     const { retentionMs } = settings;
     const db = statements.of('upkeep');
     return new Pruning({
       prune: (limit) => pruneResults(db, tables, { retentionMs, limit }),
       what: 'results',
-      firstWithinMs: firstPruneWithinMs(untilEmpty),
+      firstWithinMs: firstPruneWithinMs(until),
       events,
     });
   }
 
   #inBackground(): BackgroundPart[] {
-    const { settings, untilEmpty } = this.#options;
+    const { settings, until } = this.#options;
     return [
       this.liveness,
       this.requests,
@@ -321,7 +323,7 @@ export class WorkerParts {
       ...(this.context?.background ?? []),
       ...this.features.flatMap(({ background }) => background),
       // A worker that ends when its queues are empty waits for nothing.
-      ...(untilEmpty ? [] : [this.#watch, this.#sweeper, this.listener]),
+      ...(until === 'empty' ? [] : [this.#watch, this.#sweeper, this.listener]),
     ];
   }
 }

@@ -11,6 +11,7 @@ import { checkExecutor, type Database } from '../sql/executor.ts';
 import { resultWithin } from '../time/resolves-within.ts';
 import { Background } from './base/background.ts';
 import { WorkerEmitter, type WorkerEvents } from './base/events.ts';
+import type { Until } from './base/until.ts';
 import { healthOf, type WorkerHealth } from './health.ts';
 import { logWorker, printWorker } from './log/log-worker.ts';
 import { onFirstSignal } from './on-first-signal.ts';
@@ -38,8 +39,8 @@ const POOL_ENDED =
   'the outcomes of running jobs may be lost and the jobs run twice. This worker stops now';
 
 export interface MakingOfWorker {
-  /** Whether it works only until its queues are empty. @default false */
-  readonly untilEmpty?: boolean;
+  /** @default 'stopped' */
+  readonly until?: Until;
   /** The features that it is given. @default none */
   readonly additions?: WorkerAdditions | undefined;
 }
@@ -50,7 +51,7 @@ export class Worker {
   readonly #tables: QueueTables;
   readonly #handlers: ReadonlyMap<string, Handler>;
   readonly #settings: WorkerSettings;
-  readonly #untilEmpty: boolean;
+  readonly #until: Until;
   /** In which the worker was created: that of no job, whatever the handlers do to theirs. */
   readonly #inContext = keepContext();
   readonly #events = new WorkerEmitter(this.#inContext);
@@ -72,17 +73,17 @@ export class Worker {
   constructor(
     db: Database,
     options: PlainWorkerOptions<Database>,
-    { untilEmpty = false, additions }: MakingOfWorker = {},
+    { until = 'stopped', additions }: MakingOfWorker = {},
   ) {
     checkExecutor('createWorker', db);
-    checkPool(untilEmpty ? 'drain' : 'createWorker', db);
+    checkPool(until === 'empty' ? 'drain' : 'createWorker', db);
     this.#settings = workerSettings(options, additions); // First: it checks them.
     // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
     allowManyListeners(this.#giveUp.signal);
     this.#db = db;
     this.#tables = options.queue.tables;
     this.#handlers = handlersByKind(options.handlers);
-    this.#untilEmpty = untilEmpty;
+    this.#until = until;
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;
     });
@@ -98,7 +99,7 @@ export class Worker {
         }),
       onPoolEnded: (canSend, error) => this.#endWithPool(canSend, error),
     });
-    if (log === undefined) printWorker(this.#events, untilEmpty);
+    if (log === undefined) printWorker(this.#events, until);
     else if (log !== false) logWorker(this.#events, log);
   }
 
@@ -218,7 +219,7 @@ export class Worker {
       tables,
       handlers: this.#handlers,
       settings: this.#settings,
-      untilEmpty: this.#untilEmpty,
+      until: this.#until,
       workerId,
       events: this.#events,
       inContext: this.#inContext,
@@ -232,7 +233,7 @@ export class Worker {
     const ready = Promise.all([parts.requests.ready, parts.limits?.ready, parts.context?.ready]);
     await Promise.race([ready, stopped]);
     // Nothing else fires, or takes jobs into groups, for a worker that ends when its queues are empty.
-    if (this.#untilEmpty) {
+    if (this.#until === 'empty') {
       const looks = parts.features.map((part) => part.lookOnce?.(signal));
       await Promise.race([Promise.all([...looks, parts.limits?.settled]), stopped]);
     }
@@ -279,7 +280,7 @@ export class Worker {
       const claimed = await Promise.all(loops.map((loop) => loop.run(mayClaim)));
       // A queue that was empty early may have got jobs from the handlers of another.
       isMore = loops.length > 1 && claimed.some((jobs) => jobs > 0);
-      if (this.#untilEmpty && !isMore && !signal.aborted) isMore = (await context?.moveOn()) ?? false;
+      if (this.#until === 'empty' && !isMore && !signal.aborted) isMore = (await context?.moveOn()) ?? false;
     } while (isMore && !signal.aborted);
   }
 

@@ -56,6 +56,6 @@ export async function drain<
   }
   // As in createWorker: that the handlers fit was checked at the call.
   const settings = { ...workerOptions, shutdownTimeoutMs: 0 } as unknown as WorkerOptions<Database>;
-  const worker = new Worker(db, settings, { untilEmpty: true, additions });
+  const worker = new Worker(db, settings, { until: 'empty', additions });
   return await drainBy(worker, { deadlineMs, signal });
 }

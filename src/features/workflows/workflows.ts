@@ -556,7 +556,7 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
   }
 
   /** @internal */
-  forWorker({ statements, tables, events, retries, wake, untilEmpty }: HostWorker): ContextInWorker {
+  forWorker({ statements, tables, events, retries, wake, until }: HostWorker): ContextInWorker {
     const all = this.#all(tables);
     const asking = { retries, events };
     const questions = statements.of('settlements');
@@ -591,10 +591,10 @@ export class Workflows<TOwn extends OwnColumns = OwnColumns> implements ContextF
     const { channel } = this.#queue;
     const folding = new Folding({ db, tables: all, channel, events, wake });
     const fold = (batchId: number) => folding.note(batchId);
-    const recounting = new Recounting({ db: upkeep, tables: all, channel, events, fold, untilEmpty });
+    const recounting = new Recounting({ db: upkeep, tables: all, channel, events, fold, until });
     return {
       added,
-      background: [new StepPruning(upkeep, all, events, untilEmpty), folding, recounting],
+      background: [new StepPruning(upkeep, all, events, until), folding, recounting],
       ready: folding.mayClaim,
       noteLeft: ({ batchId }) => {
         if (batchId !== undefined) folding.note(batchId);

@@ -53,8 +53,8 @@ function claimsOn(runner: Runner, concurrency = 1, demand = demandFor(200, 0)): 
     settings: { concurrency },
     gate: undefined,
     demand,
-    isDrain: false,
     seekFreed: () => {},
+    until: 'stopped',
   });
 }
 

@@ -3,6 +3,7 @@ import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import type { Until } from '../base/until.ts';
 import type { Demand } from '../begin/demand.ts';
 import type { Gate } from '../begin/gate.ts';
 import type { Runs } from '../begin/runs.ts';
@@ -18,8 +19,8 @@ export interface GroupClaimsOptions {
   readonly kinds: readonly string[];
   readonly gate: Gate | undefined;
   readonly demand: Pick<Demand, 'size' | 'ofKind' | 'perGroup' | 'beginning'>;
-  /** Whether it ends when nothing is due, and so has to look at all that is. */
-  readonly isDrain: boolean;
+  /** One that ends when nothing is due has to look at all that is. */
+  readonly until: Until;
   /** @default none: a claim that is refused fails */
   readonly tries?: ClaimTries | undefined;
 }

@@ -4,6 +4,7 @@ import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import type { Until } from '../base/until.ts';
 import { Attempts } from '../begin/attempts.ts';
 import type { Gate } from '../begin/gate.ts';
 import type { AttemptEnvironment } from '../run/attempt.ts';
@@ -48,10 +49,9 @@ export interface ClaimLoopOptions {
   readonly gate: Gate | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
-  /**
-   * What wakes the loop when its queue is idle. Without one it is a drain: it ends when no job is due and
-   * none is held.
-   */
+  /** `'empty'`: it ends when no job is due and none is held. */
+  readonly until: Until;
+  /** What wakes the loop when its queue is idle; `undefined` where it ends then. */
   readonly watch: Watch | undefined;
   readonly sweeper: Sweeper;
   readonly retries: Retries;
@@ -68,8 +68,6 @@ export interface ClaimLoopOptions {
  */
 export class ClaimLoop implements IdleQueue {
   readonly #options: ClaimLoopOptions;
-  /** Whether it ends when nothing is left to do. */
-  readonly #isDrain: boolean;
   readonly attempts: Attempts;
   readonly lanes: Lanes;
   readonly #tries: ClaimTries;
@@ -97,16 +95,14 @@ export class ClaimLoop implements IdleQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    this.#isDrain = options.watch === undefined;
-    const { gate, pollIntervalMs } = options;
-    this.#hotPolling = new HotPolling(pollIntervalMs);
-    this.#pace = new Pace(this.#hotPolling, { untilEmpty: this.#isDrain, pollIntervalMs });
+    this.#hotPolling = new HotPolling(options.pollIntervalMs);
+    this.#pace = new Pace(this.#hotPolling, options);
     this.attempts = this.#makeAttempts();
     this.#tries = this.#makeTries();
     this.lanes = this.#makeLanes();
     this.#groupClaims = this.#makeGroupClaims();
     this.#claims = this.#groupClaims ?? this.#makeClaims();
-    gate?.serve(this.attempts, () => this.#noteRoom());
+    options.gate?.serve(this.attempts, () => this.#noteRoom());
     this.holdings = this.#makeHoldings();
   }
 
@@ -155,7 +151,7 @@ export class ClaimLoop implements IdleQueue {
    * `mayClaim` is fulfilled it only looks at the queue. Never rejects.
    */
   async run(mayClaim: Promise<unknown>): Promise<number> {
-    const { queue, events, watch, retries } = this.#options;
+    const { queue, events, until, watch, retries } = this.#options;
     let failures = 0;
     let total = 0;
     this.#pace.begin();
@@ -165,7 +161,7 @@ export class ClaimLoop implements IdleQueue {
     this.#mayClaim = true;
     // What looked empty then is looked at again.
     if (!this.#bell.signalled) watch?.add(this, true);
-    if (!this.#isDrain) await this.#bell.wait();
+    if (until === 'stopped') await this.#bell.wait();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
       try {
@@ -174,7 +170,7 @@ export class ClaimLoop implements IdleQueue {
         const result = await this.#claim();
         if (result === undefined) {
           // A drain does not wait for the end of a pause.
-          if (this.#isDrain && this.attempts.paused && this.attempts.size === 0) return total;
+          if (until === 'empty' && this.attempts.paused && this.attempts.size === 0) return total;
           await this.#changes.wait(this.#releaseInMs);
           continue;
         }
@@ -253,7 +249,7 @@ export class ClaimLoop implements IdleQueue {
 
   /** `undefined` where there is no use for more jobs. */
   async #claim(): Promise<{ claimed: number; next: Next; failure?: unknown } | undefined> {
-    const { queue, events, gate } = this.#options;
+    const { queue, events, gate, until } = this.#options;
     const startMs = performance.now();
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next();
@@ -279,7 +275,7 @@ export class ClaimLoop implements IdleQueue {
     if (claimed > 0 || rung.heard) this.lanes.awaken();
     this.attempts.add(answer, held);
     // A drain waits for nothing that is not due.
-    if (this.#isDrain && next !== 'claim') this.attempts.flush();
+    if (until === 'empty' && next !== 'claim') this.attempts.flush();
     if (quietly && next !== 'claim' && claimed === 0) this.#announceIdle();
     return { claimed, next, failure: answer.failure };
   }
@@ -295,7 +291,7 @@ export class ClaimLoop implements IdleQueue {
       if (next === 'sweep') this.lanes.urge();
       if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew, releaseInMs);
-    else if (this.#isDrain) await this.#rest(false, next.ms);
+    else if (this.#options.until === 'empty') await this.#rest(false, next.ms);
     else await this.#bell.wait(Math.min(next.ms, releaseInMs));
   }
 
@@ -318,10 +314,10 @@ export class ClaimLoop implements IdleQueue {
   /** Looks again after the end of the last job: that may have left one, and if not, the queue is idle. */
   #lookAfterLast(): void {
     if (!this.#atRest || this.#announced || this.attempts.size > 0) return;
-    const { watch } = this.#options;
+    const { until, watch } = this.#options;
     // A look is cheaper than a claim, and serves all queues that become idle at that moment.
-    if (watch === undefined) this.wake();
-    else watch.add(this, true);
+    if (until === 'empty') this.wake();
+    else watch?.add(this, true);
   }
 
   /** No claim sees what was held by workers that died before this one began. */
@@ -382,7 +378,6 @@ export class ClaimLoop implements IdleQueue {
       runner: claimRunner,
       workerId: environment.workerId,
       demand: this.attempts.demand,
-      isDrain: this.#isDrain,
       tries: this.#tries,
     });
   }
@@ -409,8 +404,6 @@ export class ClaimLoop implements IdleQueue {
       runner: claimRunner,
       runs: groups?.runs,
       handlerHolds: groups?.handlerHolds({ ...this.#options, db: questionRunner, holder }),
-      // A drain has to end.
-      persistent: !this.#isDrain,
       holder,
       settler: new Settler({ ...this.#options, ...environment, db: settleRunner, holder }),
       onChange: () => {

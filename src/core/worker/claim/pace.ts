@@ -1,3 +1,4 @@
+import type { Until } from '../base/until.ts';
 import type { HotPolling } from './hot-polling.ts';
 
 /** What a loop does after a claim. */
@@ -35,7 +36,7 @@ export interface ClaimResult {
 /** Decides, after each claim of one queue, when the next one is worth its statement. */
 export class Pace {
   readonly #hotPolling: HotPolling;
-  readonly #untilEmpty: boolean;
+  readonly #until: Until;
   readonly #pollIntervalMs: number;
   #eventful = true;
   /** A pass has begun and no job was claimed since. */
@@ -45,13 +46,9 @@ export class Pace {
   /** When it was told of a job that may be behind what another claim had locked, and may leave. */
   #unseenMs: number | undefined;
 
-  /** @param untilEmpty whether the loop ends when no job is left, instead of waiting to be woken */
-  constructor(
-    hotPolling: HotPolling,
-    options: { readonly untilEmpty: boolean; readonly pollIntervalMs: number },
-  ) {
+  constructor(hotPolling: HotPolling, options: { readonly until: Until; readonly pollIntervalMs: number }) {
     this.#hotPolling = hotPolling;
-    this.#untilEmpty = options.untilEmpty;
+    this.#until = options.until;
     this.#pollIntervalMs = options.pollIntervalMs;
   }
 
@@ -84,7 +81,7 @@ export class Pace {
     else if (told) this.#unseenMs = nowMs;
     // Others take their turn between two claims of what lay behind.
     if (among || claimed >= demand || goesOn) return 'claim';
-    if (this.#untilEmpty) {
+    if (this.#until === 'empty') {
       if (claimed > 0 || !quiet) return { rest: 'ms', ms: this.#pollIntervalMs };
       if (this.#swept) return 'over';
       const next = this.#sweeping ? 'sweep on' : 'sweep';

@@ -2,6 +2,7 @@ import { checkOptions, namesOf } from '../../job/known-options.ts';
 import { shown } from '../../job/shown.ts';
 import { isConsole } from '../../runtime.ts';
 import type { WorkerEvents } from '../base/events.ts';
+import type { Until } from '../base/until.ts';
 import {
   LINES,
   type LoggedEvent,
@@ -176,10 +177,10 @@ function onLaterMode(worker: EventSource, say: (line: LogLine) => unknown): () =
  *
  * @param whose what each line begins with, such as the name of a shard
  */
-export function printWorker(worker: EventSource, untilEmpty: boolean, whose = ''): void {
+export function printWorker(worker: EventSource, until: Until, whose = ''): void {
   const print = (line: LogLine | undefined) => line && console.error(printed(`${whose}${line.message}`));
   listen(worker, 'discarded', (told) => print(LINES.discarded(told)));
-  if (untilEmpty) return;
+  if (until === 'empty') return;
   onStarted(worker, (started, listening) => print(startedLine(started, listening)));
   listen(worker, 'stopping', (told) => {
     if (told.running > 0) print(LINES.stopping(told));

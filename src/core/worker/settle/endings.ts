@@ -3,6 +3,7 @@ import { allowManyListeners } from '../../runtime.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import { Bag } from '../base/bag.ts';
+import type { Until } from '../base/until.ts';
 import type { Attempt, AttemptEnvironment } from '../run/attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
@@ -14,8 +15,8 @@ export interface EndingsOptions
   /** Runs what is asked about jobs that a handler may have ended. */
   readonly questionRunner: Runner;
   readonly holder: Holder;
-  /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
-  readonly persistent: boolean;
+  /** A worker that ends once its queues are empty does not try again what the database refuses. */
+  readonly until: Until;
 }
 
 /** The attempts of one queue whose outcome is being written, or that are being given back. */
@@ -45,7 +46,7 @@ export class Endings {
     this.#onGivenBack = told.onGivenBack;
     // Each attempt whose outcome is refused listens to it while it waits.
     allowManyListeners(this.#leaving.signal);
-    if (!options.persistent) this.#leaving.abort();
+    if (options.until === 'empty') this.#leaving.abort();
   }
 
   get size(): number {

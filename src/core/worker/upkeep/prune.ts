@@ -3,6 +3,7 @@ import { jitter } from '../../time/jitter.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import type { Until } from '../base/until.ts';
 
 export interface PruneOptions {
   /** Deletes so many rows at most. */
@@ -22,8 +23,8 @@ const BATCH = 1_000;
 const SHARE = 1 / 10;
 
 /** The `firstWithinMs` of a worker: one that ends when its queues are empty may be all that prunes. */
-export function firstPruneWithinMs(untilEmpty: boolean, withinMs = FIRST_WITHIN_MS): number {
-  return untilEmpty ? 0 : withinMs;
+export function firstPruneWithinMs(until: Until, withinMs = FIRST_WITHIN_MS): number {
+  return until === 'empty' ? 0 : withinMs;
 }
 
 /**

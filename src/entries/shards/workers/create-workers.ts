@@ -72,7 +72,7 @@ export function createWorkers<
   // Made of the names of the shards.
   const workers = new Workers(Object.fromEntries(made) as Record<TName, Worker>);
   for (const [name, worker] of printing) {
-    printWorker(worker, false, `${name}: `);
+    printWorker(worker, 'stopped', `${name}: `);
     worker.onOwn('error', (told) => {
       if (!workers.hears('error')) console.error(printed(`${name}: ${LINES.error(told)?.message}`));
     });

@@ -4,6 +4,7 @@ import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import type { Until } from '../../../core/worker/base/until.ts';
 import { countBatch } from '../queries/count-batch.ts';
 import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
 import { findAnyPlace } from '../queries/find-any-place.ts';
@@ -31,7 +32,7 @@ export class Recounting implements BackgroundPart {
   readonly #channel: string | undefined;
   readonly #events: WorkerEmitter;
   readonly #fold: (batchId: number) => void;
-  readonly #untilEmpty: boolean;
+  readonly #until: Until;
   /** `undefined`: anywhere. A drain may be all that looks, and be over before the first slice is. */
   #after: number | undefined;
 
@@ -42,19 +43,19 @@ export class Recounting implements BackgroundPart {
     readonly events: WorkerEmitter;
     readonly fold: (batchId: number) => void;
     /** Whether it ends when nothing is due. */
-    readonly untilEmpty: boolean;
+    readonly until: Until;
   }) {
     this.#db = options.db;
     this.#tables = options.tables;
     this.#channel = options.channel;
     this.#events = options.events;
     this.#fold = options.fold;
-    this.#untilEmpty = options.untilEmpty;
-    this.#after = options.untilEmpty ? undefined : 0;
+    this.#until = options.until;
+    this.#after = options.until === 'empty' ? undefined : 0;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    if (!this.#untilEmpty) await sleep(Math.random() * FIRST_WITHIN_MS, signal);
+    if (this.#until === 'stopped') await sleep(Math.random() * FIRST_WITHIN_MS, signal);
     while (!signal.aborted) await sleep(jitter(await this.#look(signal)), signal);
   }
 

@@ -13,12 +13,12 @@ export function keysInWorker(queueKeys: ControlTables['queueKeys']): BackgroundF
       // To lock a row takes the right to update it.
       privileges: { queueKeys: ['select', 'update', 'delete'] },
     },
-    forWorker({ statements, tables, events, untilEmpty }) {
+    forWorker({ statements, tables, events, until }) {
       const upkeep = statements.of('upkeep');
       const pruning = new Pruning({
         prune: (limit) => pruneKeys(upkeep, { tables, keys: queueKeys }, limit),
         what: 'keys',
-        firstWithinMs: firstPruneWithinMs(untilEmpty),
+        firstWithinMs: firstPruneWithinMs(until),
         events,
       });
       return { background: [pruning] };

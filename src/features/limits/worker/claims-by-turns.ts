@@ -74,7 +74,7 @@ export class ClaimsByTurns implements GroupClaims {
 
   /** Workers are gone. Nothing else tells claims about the jobs they held. */
   seekFreed(): void {
-    if (this.#options.isDrain) this.#seekFreed = true;
+    if (this.#options.until === 'empty') this.#seekFreed = true;
     else this.#options.seekFreed();
   }
 
@@ -191,7 +191,7 @@ export class ClaimsByTurns implements GroupClaims {
       (more && (jobs.length > 0 || few)) ||
       (this.#outlook.seeks && !claim.seeks) ||
       // A look at all at once would keep the database busy for each worker without jobs.
-      (unsought && this.#options.isDrain) ||
+      (unsought && this.#options.until === 'empty') ||
       metRate ||
       isBehind;
     // Into the groups that it has passed jobs may have come since others of its round looked at them.

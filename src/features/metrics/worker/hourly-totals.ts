@@ -3,6 +3,7 @@ import { jitter } from '../../../core/time/jitter.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import type { Until } from '../../../core/worker/base/until.ts';
 import { foldMetrics } from '../queries/fold-metrics.ts';
 import type { KnownMetrics } from '../sql/metrics-tables.ts';
 
@@ -11,7 +12,7 @@ export interface HourlyTotalsOptions {
   readonly known: KnownMetrics;
   readonly events: WorkerEmitter;
   /** Whether it ends when nothing is due: then it may be all that adds up. */
-  readonly untilEmpty: boolean;
+  readonly until: Until;
 }
 
 const FIRST_WITHIN_MS = 5_000;
@@ -26,9 +27,9 @@ export class HourlyTotals implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { db, known, events, untilEmpty } = this.#options;
+    const { db, known, events, until } = this.#options;
     // Workers that start together do not fold together.
-    if (!untilEmpty) await sleep(Math.random() * FIRST_WITHIN_MS, signal);
+    if (until === 'stopped') await sleep(Math.random() * FIRST_WITHIN_MS, signal);
     while (!signal.aborted) {
       try {
         while (!signal.aborted && (await foldMetrics(db, known)));

@@ -12,18 +12,18 @@ const FIRST_WITHIN_MS = 60_000;
 export function metricsInWorker(queueMetrics: MetricsTables['queueMetrics']): BackgroundFeature {
   return {
     tables: { tables: { queueMetrics }, entry: METRICS_ENTRY },
-    forWorker({ statements, tables, workerId, events, untilEmpty }) {
+    forWorker({ statements, tables, workerId, events, until }) {
       const db = statements.of('upkeep');
       const known = { tables, metrics: queueMetrics };
       const reporting = new Reporting({ db, workerId, events, known });
       const pruning = new Pruning({
         prune: (limit) => pruneMetrics(db, known, limit),
         what: 'metrics',
-        firstWithinMs: firstPruneWithinMs(untilEmpty, FIRST_WITHIN_MS),
+        firstWithinMs: firstPruneWithinMs(until, FIRST_WITHIN_MS),
         events,
       });
       return {
-        background: [reporting, new HourlyTotals({ db, known, events, untilEmpty }), pruning],
+        background: [reporting, new HourlyTotals({ db, known, events, until }), pruning],
         noteAttempt: (ended) => reporting.note(ended),
         write: () => reporting.write(),
       };

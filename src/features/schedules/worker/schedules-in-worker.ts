@@ -53,7 +53,7 @@ export function schedulesInWorker(
         declared.map(async (schedule) => await schedules.toStore('createWorker', schedule)),
       );
     },
-    forWorker({ statements, tables, workerId, kinds, listener, events, retries, untilEmpty }) {
+    forWorker({ statements, tables, workerId, kinds, listener, events, retries, until }) {
       const firing = new Firing({
         db: statements.of('schedules'),
         tables: inContext(schedules.tables, contextOf(tables)),
@@ -67,7 +67,7 @@ export function schedulesInWorker(
       });
       return {
         // A worker that ends when its queues are empty waits for no tick: it looks once.
-        background: untilEmpty ? [] : [firing],
+        background: until === 'empty' ? [] : [firing],
         look: () => firing.wake(),
         lookOnce: (signal) => firing.tryLook(signal),
       };

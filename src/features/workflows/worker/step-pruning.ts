@@ -3,6 +3,7 @@ import { jitter } from '../../../core/time/jitter.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import type { Until } from '../../../core/worker/base/until.ts';
 import { findAnyPlace } from '../../batches/queries/find-any-place.ts';
 import { deleteLeftRows } from '../queries/delete-left-rows.ts';
 import { findLeftRows, type PlaceOfRow, type WorkflowTable } from '../queries/find-left-rows.ts';
@@ -25,18 +26,17 @@ export class StepPruning implements BackgroundPart {
   readonly #db: Runner;
   readonly #tables: TablesOfWorkflows;
   readonly #events: WorkerEmitter;
-  readonly #untilEmpty: boolean;
+  readonly #until: Until;
   readonly #after: Record<WorkflowTable, PlaceOfRow | undefined> = {
     queueSteps: undefined,
     queueMailboxes: undefined,
   };
 
-  /** @param untilEmpty whether it ends when nothing is due */
-  constructor(db: Runner, tables: TablesOfWorkflows, events: WorkerEmitter, untilEmpty: boolean) {
+  constructor(db: Runner, tables: TablesOfWorkflows, events: WorkerEmitter, until: Until) {
     this.#db = db;
     this.#tables = tables;
     this.#events = events;
-    this.#untilEmpty = untilEmpty;
+    this.#until = until;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -45,7 +45,7 @@ export class StepPruning implements BackgroundPart {
 
   async #walk(table: WorkflowTable, signal: AbortSignal): Promise<void> {
     // A drain may be all that looks, and be over before the first slice is.
-    if (this.#untilEmpty) await this.#beginAnywhere(table);
+    if (this.#until === 'empty') await this.#beginAnywhere(table);
     else await sleep(Math.random() * FIRST_WITHIN_MS, signal);
     while (!signal.aborted) await sleep(jitter(await this.#look(table)), signal);
   }
