@@ -91,7 +91,6 @@ export class WorkerParts {
     this.#endNotices = new EndNotices({ db, tables, events });
     this.loops = this.#makeLoops();
     this.#loopsByQueue = new Map(this.loops.map((loop) => [loop.queue, loop]));
-    this.#sweeper.serve(this.loops.flatMap(({ lanes }) => lanes.all));
     if (until === 'empty') this.liveness.expectNoSession();
     this.requests = this.#makeRequests();
     this.background = this.#inBackground();
@@ -221,6 +220,7 @@ export class WorkerParts {
       runner: statements.of('sweeps', { prepared: true }),
       tables,
       workerId,
+      queues: () => this.loops.flatMap(({ lanes }) => lanes.all),
       idleMs: () => (hearing.listening ? LISTENING_SWEEP_MS : pollingMs),
       crew: () => this.liveness.crew,
       events,

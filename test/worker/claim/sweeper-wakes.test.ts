@@ -19,6 +19,7 @@ function sweeping(crew = 1) {
     runner: database.db,
     tables,
     workerId: 1,
+    queues: () => [],
     idleMs: () => 3_600_000,
     crew: () => crew,
     events: new WorkerEmitter(),

@@ -35,6 +35,8 @@ export interface SweeperOptions {
   readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly workerId: number;
+  /** Those that it sweeps. */
+  readonly queues: () => readonly SweptQueue[];
   /** How often idle queues are swept, at this moment. */
   readonly idleMs: () => number;
   /** How many workers serve the same queues and kinds, this one included. */
@@ -67,7 +69,6 @@ export class Sweeper implements BackgroundPart {
   readonly #alarm = new Condition();
   /** Those where jobs come, or whose pass is not over. */
   readonly #awake = new Set<SweptQueue>();
-  #queues: readonly SweptQueue[] = [];
   /** What is left of the round through all queues. */
   #round: SweptQueue[] = [];
   #nextRoundMs = Number.NEGATIVE_INFINITY;
@@ -78,11 +79,6 @@ export class Sweeper implements BackgroundPart {
   constructor(options: SweeperOptions) {
     this.#options = options;
     this.#keptPlans = new KeptPlans(options);
-  }
-
-  /** Names the queues, before it runs. */
-  serve(queues: readonly SweptQueue[]): void {
-    this.#queues = queues;
   }
 
   /** Whether other workers sweep the same queues for the same kinds. */
@@ -140,7 +136,8 @@ export class Sweeper implements BackgroundPart {
     if (due.length > 0) return alike(due);
     if (nowMs < this.#nextIdleMs) return [];
     if (this.#round.length === 0 && nowMs >= this.#nextRoundMs) {
-      this.#round = this.#queues
+      this.#round = this.#options
+        .queues()
         .filter((queue) => !this.#awake.has(queue) && !queue.attempts.paused)
         .reverse();
       this.#nextRoundMs = nowMs + jitter(this.#options.idleMs());
