@@ -97,6 +97,7 @@ export class ClaimLoop implements IdleQueue {
     this.#options = options;
     this.#hotPolling = new HotPolling(options.pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, options);
+    // What these hand each other is not called before all are made.
     this.attempts = this.#makeAttempts();
     this.#tries = this.#makeTries();
     this.lanes = this.#makeLanes();
