@@ -8,7 +8,7 @@
 
 export { checkDefinition } from './core/job/definition.ts';
 export { describeThrown } from './core/job/describe-error.ts';
-export { checkOptions, namesOf } from './core/job/known-options.ts';
+export { checkOptions, given, namesOf } from './core/job/known-options.ts';
 export {
   checkBoolean,
   checkInteger,

@@ -71,6 +71,23 @@ test('work --watch names the workers of an app, and says which shard has a job t
   expect(await working.end()).toMatchObject({ code: 0 });
 });
 
+test('work leaves the settings of all to a shard for which each returns them as undefined', async () => {
+  const settings = `worker: {
+    name: 'shop', concurrency: 2, listen: false,
+    each: () => ({ name: undefined, concurrency: undefined, listen: undefined }),
+  }`;
+  const config = app['queue.config.mjs'].replace(/worker: .*,/, `${settings},`);
+  const folder = await cli.project({ ...app, 'queue.config.mjs': config });
+  const working = startCli(cli.bin, ['work'], { cwd: folder, env: env() });
+  for (const name of NAMES) {
+    await working.says(
+      new RegExp(`${name}: worker \\d+ \\(shop/${name}\\) started, polling: default \\(2\\)`),
+    );
+  }
+  working.child.kill('SIGTERM');
+  expect(await working.end()).toMatchObject({ code: 0 });
+});
+
 test('work --shard works on one', async () => {
   await enqueueAll();
   const { code, stdout } = await run('work', '--drain', '--shard', 'c');

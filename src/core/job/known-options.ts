@@ -31,6 +31,14 @@ export function checkOptions<T extends object>(
   );
 }
 
+/** Only what is there, where a value that is `undefined` would replace another one, or be refused. */
+export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  // What is left has the same types.
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
 /** The first property name of the object that is not a known option. */
 export function unknownIn(
   options: object,

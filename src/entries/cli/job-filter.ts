@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { JobState, ListFilter, Queue } from '../../index.ts';
-import { type JobSearch, ownColumnsOf, ownWanted } from '../../internal.ts';
+import { given, type JobSearch, ownColumnsOf, ownWanted } from '../../internal.ts';
 import { filterOf } from '../filter/filter.ts';
 import { integer, jsonValue, oneOf, several, text, time } from './arguments.ts';
 import { misused } from './failure.ts';
@@ -112,7 +112,6 @@ export function searchOf(queue: Queue, flags: FilterFlags, states: readonly Stat
   if (twice !== undefined) throw misused(`--filter and an option both set ${twice}: set it once`);
   if (words?.state !== undefined && !states.includes(words.state))
     throw misused(`--filter: the state must be one of ${states.join(', ')} here, not ${words.state}`);
-  const said = Object.fromEntries(Object.entries(words ?? {}).filter(([, value]) => value !== undefined));
   return {
     kind,
     queue: flags.queue,
@@ -120,7 +119,7 @@ export function searchOf(queue: Queue, flags: FilterFlags, states: readonly Stat
     state,
     createdAfter,
     createdBefore,
-    ...said,
+    ...given(words ?? {}),
     payload: [...(payload === undefined ? [] : [[JSON.stringify(payload)]]), ...(words?.payload ?? [])],
     own: [...own, ...(words?.own ?? [])],
   };
@@ -142,12 +141,4 @@ export function isFilter(flags: FilterFlags): boolean {
   const names: readonly FilterName[] = ['kind', 'queue', 'group', 'state', 'payload', 'where', 'filter'];
   const times: readonly FilterName[] = ['createdAfter', 'createdBefore', 'finishedAfter', 'finishedBefore'];
   return [...names, ...times].some((name) => rest[name as keyof typeof rest] !== undefined);
-}
-
-/** Only what is there: filters that change jobs take no value that is `undefined`. */
-export function given<T extends object>(filter: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  // What is left has the same types.
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }

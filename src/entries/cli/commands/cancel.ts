@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CancelFilter } from '../../../index.ts';
+import { given } from '../../../internal.ts';
 import { cancelFound } from '../../filter/cancel-found.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
@@ -8,7 +9,7 @@ import { idsOf, text } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
-import { addFilter, given, LIVE_STATES, listFilter } from '../job-filter.ts';
+import { addFilter, LIVE_STATES, listFilter } from '../job-filter.ts';
 import { ownFilter } from '../own-filter.ts';
 
 interface Flags extends ManyFlags {

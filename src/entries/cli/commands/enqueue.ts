@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { given } from '../../../internal.ts';
 import { durationMs, integer, jsonValue, laterTime, parsedJson, text } from '../arguments.ts';
 import { configOf, definitionsOf } from '../configured.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { misused } from '../failure.ts';
-import { given } from '../job-filter.ts';
 import { nearest } from '../nearest.ts';
 
 interface Flags {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { RedriveFilter } from '../../../index.ts';
+import { given } from '../../../internal.ts';
 import { redriveFound } from '../../filter/redrive-found.ts';
 import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
@@ -9,7 +10,7 @@ import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { misused } from '../failure.ts';
-import { addFilter, given, listFilter } from '../job-filter.ts';
+import { addFilter, listFilter } from '../job-filter.ts';
 import { ownFilter } from '../own-filter.ts';
 import { complain } from '../terminal/complain.ts';
 import { unknownStep } from '../unknown-step.ts';

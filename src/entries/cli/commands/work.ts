@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Database, DrainResult, Logger } from '../../../index.ts';
+import { given } from '../../../internal.ts';
 import type { QueueConfig } from '../../config/define-config.ts';
 import type { Shard, ShardSettings } from '../../shards/index.ts';
 import { integer, several, workMs } from '../arguments.ts';
@@ -177,7 +178,7 @@ function settingsOf(config: QueueConfig, flags: Flags): (shard?: string) => Shar
     const { each, name, ...shared } = config.worker ?? {};
     // As createWorkers names them: metrics tell workers apart by their names.
     const named = name === undefined ? {} : { name: shard === undefined ? name : `${name}/${shard}` };
-    const own = { ...shared, ...named, ...(shard !== undefined && each?.(shard)) };
+    const own = { ...shared, ...named, ...(shard !== undefined && given(each?.(shard) ?? {})) };
     return { ...own, ...narrowed(own, flags) };
   };
 }

@@ -4,6 +4,7 @@ import {
   checkObject,
   checkText,
   type EveryKind,
+  given,
   LINES,
   MAX_NAME_BYTES,
   printed,
@@ -60,8 +61,7 @@ export function createWorkers<
   const made = Object.entries<Shard<TDb, TOwn>>(shards).map(([name, { db, queue }]) => {
     // Its name is one of those that the type says.
     const own = each === undefined ? {} : checkObject(`${what}: what each returns`, each(name as TName));
-    const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-    const settings = { ...shared, log, name: `${base}/${name}`, ...given };
+    const settings = { ...shared, log, name: `${base}/${name}`, ...given(own) };
     const prints = settings.log === undefined;
     // As in createWorker: that the handlers fit was checked at the call.
     const ofShard = { ...settings, queue, ...(prints && { log: false }) } as unknown;
