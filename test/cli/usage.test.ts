@@ -57,6 +57,7 @@ describe('refused with 2, in one line', () => {
     [['list', '--payload', '{'], 'It must be JSON'],
     [['list', '--created-after', 'yesterday'], 'It must be a time'],
     [['list', '--created-after', '2026-13-45'], 'It must be a time'],
+    [['list', '--created-after', '2026-11-20T10:00'], 'It must be a time'],
     // Postgres does not read these as JavaScript writes them.
     [['list', '--created-after', '0000-01-01'], 'It must be a time'],
     [['list', '--created-after', '1000000d'], 'It must be a time'],

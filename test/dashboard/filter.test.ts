@@ -91,7 +91,10 @@ describe('a value of an own column', () => {
 describe('a time', () => {
   test.each([
     ['2026-11-20', '2026-11-20T00:00:00.000Z'],
+    ['2026-11-20T10:00Z', '2026-11-20T10:00:00.000Z'],
     ['2026-11-20T10:00:00+02:00', '2026-11-20T08:00:00.000Z'],
+    // As the script shows it beside a time of the page.
+    ['"2026-11-20 10:00:00.123 UTC+02:00"', '2026-11-20T08:00:00.123Z'],
   ])('%s', (time, expected) => {
     const { search, problems } = read(`after:${time}`);
     expect({ problems, at: search.createdAfter?.toISOString() }).toEqual({ problems: [], at: expected });
@@ -102,17 +105,27 @@ describe('a time', () => {
     expect(Math.abs(Date.now() - 2 * 3_600_000 - at)).toBeLessThan(60_000);
   });
 
-  test.each(['2', '20', 'monday', '11/20/2026', '""', '2026-13-01', '0000-01-01', '999999w'])(
-    'is not %s',
-    (time) => {
-      const { problems, search } = read(`before:${time}`);
-      expect(problems).toEqual([
-        `“${time.replaceAll('"', '')}” is not a valid value of before:, ` +
-          'which takes a time such as 2026-11-20T10:00:00Z, or how long ago, such as 2h',
-      ]);
-      expect(search.createdBefore).toBeUndefined();
-    },
-  );
+  test.each([
+    '2',
+    '20',
+    'monday',
+    '11/20/2026',
+    '""',
+    '2026-13-01',
+    '0000-01-01',
+    '999999w',
+    // Without a zone, the clock of the server's process would decide what is meant.
+    '2026-11-20T10:00',
+    '2026-11-20T10:00:00.123',
+    '"2026-11-20 10:00:00"',
+  ])('is not %s', (time) => {
+    const { problems, search } = read(`before:${time}`);
+    expect(problems).toEqual([
+      `“${time.replaceAll('"', '')}” is not a valid value of before:, ` +
+        'which takes a time such as 2026-11-20T10:00:00Z, or how long ago, such as 2h',
+    ]);
+    expect(search.createdBefore).toBeUndefined();
+  });
 });
 
 test.each([

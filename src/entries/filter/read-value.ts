@@ -1,10 +1,14 @@
 import type { OwnColumn } from '../../internal.ts';
 
-const DATE = /^\d{4}-\d\d-\d\d/;
+const ISO = /^\d{4}-\d\d-\d\d([T ][\d:.]+ ?(Z|(UTC)?[+-]\d\d:\d\d))?$/;
 
-/** A time in ISO 8601. `Date.parse` takes more: of it, `2` is a day in February 2001. */
+/**
+ * A time in ISO 8601: a day in UTC, or a time of day with its zone, also as the dashboard writes it.
+ * `Date.parse` takes more: of it, `2` is a day in February 2001, and a time without a zone is one by this
+ * process's clock.
+ */
 export function isoTime(text: string): Date | undefined {
-  return DATE.test(text) ? timeAt(Date.parse(text)) : undefined;
+  return ISO.test(text) ? timeAt(Date.parse(text)) : undefined;
 }
 
 /** The time that so long ago was. */
