@@ -71,6 +71,10 @@ describe.each(DATABASES)('inline on %s', (name) => {
       await expect(inlined().q.enqueue(tx, work, { n: -1 })).rejects.toThrow('below 0');
       const { id } = await inlined({ failFast: false }).q.enqueue(tx, work, { n: -1 });
       expect(await queue.find(tx, id)).toMatchObject({ state: 'scheduled', attempt: 1 });
+      const { done, q } = inlined({ failFast: false });
+      const twice = [-2, -3].map((n) => ({ payload: { n }, replace: { key: 'a' } }));
+      await q.enqueueMany(tx, work, twice);
+      expect(done).toEqual([-3]);
     }),
   );
 
@@ -88,6 +92,23 @@ describe.each(DATABASES)('inline on %s', (name) => {
       const leaving = inlined({ delayed: 'leave' });
       await leaving.q.enqueue(tx, work, { n: 1 }, later);
       expect(leaving.done).toEqual([]);
+    }),
+  );
+
+  test(
+    'refuses a job that is for later by its row, or by the job that it replaces',
+    inTx(async (tx) => {
+      const select = () => tx.select({ n: sql<number>`n`.as('n') }).from(sql`generate_series(1, 2) as n`);
+      const later = { runAt: () => sql`now() + interval '1 hour'` };
+      const forLater = "inline: a job of 'work' is enqueued for later";
+      const { done, q } = inlined();
+      await expect(q.enqueueFrom(tx, work, select(), later)).rejects.toThrow(forLater);
+      await queue.enqueue(tx, work, { n: 3 }, { replace: { key: 'a' }, delayMs: 60_000 });
+      const kept = q.enqueue(tx, work, { n: 4 }, { replace: { key: 'a', runAt: 'keep' } });
+      await expect(kept).rejects.toThrow(forLater);
+      const leaving = inlined({ delayed: 'leave' });
+      expect(await leaving.q.enqueueFrom(tx, work, select(), later)).toMatchObject({ enqueued: 2 });
+      expect([...done, ...leaving.done]).toEqual([]);
     }),
   );
 

@@ -140,17 +140,15 @@ class InlineRunner {
     if (typeof job?.kind === 'string' && !this.handlers.has(job.kind)) {
       throw new UnknownKindError(`inline: there is no handler for the kind '${job.kind}'`);
     }
-    if (this.delayed !== 'refuse' || !isForLater(options)) return;
-    throw new QueueError(
-      `inline: a job of '${job?.kind}' is enqueued for later: ` +
-        "give inline { delayed: 'run' } or { delayed: 'leave' }, or use drainIn with until",
-    );
+    if (this.delayed === 'refuse' && isForLater(options)) throw forLater(job?.kind);
   }
 
   async #run(db: Database, results: readonly Pick<LimitedEnqueueResult, 'id' | 'outcome'>[]): Promise<void> {
     const { tables } = this.queue;
-    for (const { id, outcome } of results) {
-      if (id === undefined || outcome === 'duplicate') continue;
+    // A job that two entries are about has run after the first.
+    const ids = new Set(results.map(({ id, outcome }) => (outcome === 'duplicate' ? undefined : id)));
+    for (const id of ids) {
+      if (id === undefined) continue;
       if (this.delayed === 'run') {
         const { queueJobs } = tables;
         const due = sql`update ${queueJobs} as j set run_at = statement_timestamp()
@@ -158,6 +156,8 @@ class InlineRunner {
         await queryRows(db, tables, sql`${due} returning j.id`);
       }
       const found = await this.queue.find(db, id);
+      // Where the options do not say so: a `runAt` of each row, or what `replace` keeps.
+      if (found?.state === 'scheduled' && this.delayed === 'refuse') throw forLater(found.kind);
       if (found?.state !== 'due') continue;
       const next = { id, queue: found.queue, group: found.group ?? undefined };
       const ran = await runJob(db, this.queue, this.handlers, next);
@@ -166,7 +166,14 @@ class InlineRunner {
   }
 }
 
-/** By this process's clock, which is near enough: whatever is not due is left to wait. */
+function forLater(kind: string): QueueError {
+  return new QueueError(
+    `inline: a job of '${kind}' is enqueued for later: ` +
+      "give inline { delayed: 'run' } or { delayed: 'leave' }, or use drainIn with until",
+  );
+}
+
+/** What the options say before anything is sent, by this process's clock. */
 function isForLater(options: GivenOptions | undefined): boolean {
   const { delayMs = 0, runAt, debounce } = options ?? {};
   return delayMs > 0 || debounce !== undefined || (runAt instanceof Date && runAt.getTime() > Date.now());
