@@ -485,23 +485,63 @@ describe('by the words of the dashboard', () => {
     expect((await queue.find(database.db, ids[0] ?? 0))?.state).toBe('due');
   });
 
+  /** The database refuses to delete the rows of these jobs. */
+  const refuse = async (table: string, which: string) => {
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;
+      create trigger refuse before delete on ${table} for each row when (${which}) execute function refuse()`);
+    onTestFinished(async () => {
+      await database.client.unsafe('drop function refuse cascade');
+    });
+  };
+
   test.each([
     ['cancel', 'queue_jobs', 'id', '4 cancelled, 0 requested, 0 locked, 1 refused\n'],
     ['redrive', 'queue_results', 'job_id', '4 redriven, 0 duplicates, 1 refused\n'],
   ])('%s leaves a job that the database refuses to change, and that alone', async (name, table, id, said) => {
-    const { client } = database;
     const ids = name === 'redrive' ? await discard(5) : await enqueue(5);
-    await client.unsafe(`
-      create function refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;
-      create trigger refuse before delete on ${table} for each row when (old.${id} = ${ids[2]})
-        execute function refuse()`);
-    onTestFinished(async () => {
-      await client.unsafe('drop function refuse cascade');
-    });
+    await refuse(table, `old.${id} = ${ids[2]}`);
     expect(await run(name, '-f', 'kind:greet', '--yes')).toEqual({
       code: 1,
       stdout: said,
       stderr: `Job ${ids[2]} was not changed: not this one\n`,
+    });
+  });
+
+  test('cancel counts a locked job once, however often it tries', async () => {
+    const [due = 0, ...ids] = (await enqueue(3)).toSorted((a, b) => a - b);
+    await database.client`
+      update queue_jobs set attempt = 1, errors = '[{"attempt": 1}]',
+        run_at = case id when ${ids[0] ?? 0} then now() + interval '1 hour' else run_at end`;
+    await refuse('queue_jobs', `old.id = ${due}`);
+    const [other] = await database.connect();
+    const cancelled = await other?.client.begin(async (tx) => {
+      await tx`select from queue_jobs where id = ${ids[0] ?? 0} for update`;
+      return await run('cancel', '-f', 'state:retrying', '--yes');
+    });
+    expect(cancelled).toMatchObject({
+      code: 1,
+      stdout: '1 cancelled, 0 requested, 1 locked, 1 refused\n',
+    });
+  });
+
+  test('redrive counts a duplicate once, where it goes queue by queue and tries again', async () => {
+    const keyed = { uniqueKey: 'a', queue: 'a' };
+    await queue.enqueue(database.db, greet, undefined, keyed);
+    const handlers = [handle(greet, () => fail(new NonRetryableError('no')))];
+    await runNext(database.db, { queue, handlers, queues: ['a'] });
+    await queue.enqueue(database.db, greet, undefined, keyed);
+    const [refused = 0] = await discard(2);
+    await refuse('queue_results', `old.job_id = ${refused}`);
+    // As on Citus.
+    await database.client`
+      insert into pg_extension select 1, 'citus', extowner, extnamespace, false, '0' from pg_extension limit 1`;
+    onTestFinished(async () => {
+      await database.client`delete from pg_extension where extname = 'citus'`;
+    });
+    expect(await run('redrive', '-f', 'kind:greet', '--yes')).toMatchObject({
+      code: 1,
+      stdout: '1 redriven, 1 duplicates, 1 refused\n',
     });
   });
 

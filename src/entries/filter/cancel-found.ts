@@ -15,19 +15,19 @@ export async function cancelFound(
 ): Promise<void> {
   const states = state === 'retrying' ? RETRYING : [isLiveState(state) ? state : undefined];
   const cancel = async (some: readonly number[]) => {
+    let locked = 0;
     for (const each of states) {
-      let told = { cancelled: 0, requested: 0, locked: 0 };
-      const onProgress = ({ cancelled, requested, locked }: CancelManyResult) => {
-        note({
-          cancelled: cancelled - told.cancelled,
-          requested: requested - told.requested,
-          locked: locked - told.locked,
-        });
-        told = { cancelled, requested, locked };
+      let told = { cancelled: 0, requested: 0 };
+      const onProgress = (sums: CancelManyResult) => {
+        const { cancelled, requested } = sums;
+        note({ cancelled: cancelled - told.cancelled, requested: requested - told.requested, locked: 0 });
+        told = sums;
       };
       const which = { ids: some, ...(each !== undefined && { state: each }) };
-      onProgress(await queue.cancelMany(db, which, { ...options, onProgress }));
+      locked += (await queue.cancelMany(db, which, { ...options, onProgress })).locked;
     }
+    // Not before its end: a half that is tried again finds them again.
+    note({ cancelled: 0, requested: 0, locked });
   };
   await leaveRefused(ids, cancel, telling);
 }

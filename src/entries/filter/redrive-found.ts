@@ -14,13 +14,15 @@ export async function redriveFound(
   { note, ...telling }: Telling<RedriveResult>,
 ): Promise<void> {
   const redrive = async (some: readonly number[]) => {
-    let told = { redriven: 0, duplicates: 0 };
+    let told = 0;
     // Citus commits it queue by queue, and may refuse a job of the second.
-    const onProgress = (sums: RedriveResult) => {
-      note({ redriven: sums.redriven - told.redriven, duplicates: sums.duplicates - told.duplicates });
-      told = sums;
+    const onProgress = ({ redriven }: RedriveResult) => {
+      note({ redriven: redriven - told, duplicates: 0 });
+      told = redriven;
     };
-    await queue.redrive(db, { ...which, ids: some }, { onProgress });
+    const { duplicates } = await queue.redrive(db, { ...which, ids: some }, { onProgress });
+    // Not before its end: a half that is tried again finds them again.
+    note({ redriven: 0, duplicates });
   };
   await leaveRefused(ids, redrive, telling);
 }
