@@ -322,8 +322,29 @@ describe('all that match a filter', () => {
       expect(formsOf(answer)[0]?.fields).toMatchObject({ after: String(ids[0]), tried: '1', done: '0' });
       expect(await press(dashboard, answer)).toMatch(/&n=3&left=5$/);
       expect(done.map(({ outcome }) => Number.parseInt(outcome, 10)).reduce((a, b) => a + b, 0)).toBe(3);
+      // Each job is named once, by the request that has tried it.
+      expect(done[0]?.ids).toEqual([ids[0]]);
+      expect(done.flatMap((action) => action.ids)).toEqual(ids);
     },
   );
+
+  test('a locked job in front of those that come in the next request is among those that were left', async () => {
+    const ids = await addJobs(
+      database.client,
+      Array.from({ length: 4 }, () => ({})),
+    );
+    await refuse(`before delete on queue_jobs for each row when (old.id <> ${ids[3]})`);
+    vi.spyOn(console, 'error').mockImplementation(() => {});
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: '' }));
+    const [other] = await database.connect();
+    const location = await other?.client.begin(async (tx) => {
+      await tx`select from queue_jobs where id = ${Number(ids[0])} for update`;
+      hurry();
+      return await press(dashboard, html);
+    });
+    expect(location).toMatch(/&n=1&left=3$/);
+  });
 
   test.each([
     ['a lock is held', '55P03'],

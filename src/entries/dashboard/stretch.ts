@@ -36,8 +36,10 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
   const endMs = performance.now() + BUDGET_MS;
   const all: number[] = [];
   let { tried, done, after } = before;
+  const soFar = (end: Stretch['end']): Stretch => ({ tried, done, after, ids: all, end });
   for (;;) {
     let ids: readonly number[] | undefined;
+    let rest: readonly number[] | undefined;
     let doneOfThese = 0;
     const note = (jobs: number) => {
       doneOfThese += jobs;
@@ -51,27 +53,28 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
     };
     try {
       ids = await find(after);
-      if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
+      if (ids === undefined) return soFar('slow');
       const telling = { note, refused: (id: number, error: unknown) => refused.set(id, error), mayGoOn };
       if (ids.length > 0) await act(ids, telling);
+      // By the database: a try that was refused may have changed jobs of another queue behind that one.
+      if (endedAt !== undefined) rest = await find(endedAt);
     } catch (error) {
       // The jobs that are done are reported; the next request meets the error again, if it persists.
       if (all.length === 0 && doneOfThese === 0) throw error;
       if (doneOfThese > 0) all.push(...(ids ?? []));
-      return { tried: tried + doneOfThese, done: done + doneOfThese, after, ids: all, end: 'more' };
+      tried += doneOfThese;
+      done += doneOfThese;
+      return soFar('more');
     } finally {
       complain(refused);
     }
+    const these = ids.filter((id) => !rest?.includes(id));
+    all.push(...these);
+    tried += these.length;
     done += doneOfThese;
-    all.push(...ids);
-    if (endedAt !== undefined) {
-      tried += doneOfThese + refused.size;
-      return { tried, done, after: endedAt, ids: all, end: 'more' };
-    }
-    tried += ids.length;
-    after = ids.at(-1) ?? after;
-    if (ids.length < BATCH) return { tried, done, after, ids: all, end: 'all' };
-    if (performance.now() > endMs) return { tried, done, after, ids: all, end: 'more' };
+    after = endedAt ?? ids.at(-1) ?? after;
+    if (endedAt === undefined && ids.length < BATCH) return soFar('all');
+    if (performance.now() > endMs) return soFar('more');
   }
 }
 
