@@ -329,6 +329,51 @@ test('tail shows jobs as they end', async () => {
   expect(discarded.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3}Z /);
 });
 
+test('tail prints each end once, also where an idle transaction goes on', async () => {
+  const greet = defineJob('greet', { payload: unvalidated<{ name: string }>() });
+  const end = async (name: string) => {
+    await queue.enqueue(database.db, greet, { name });
+    await runNext(database.db, { queue, handlers: [handle(greet, () => undefined)] });
+  };
+  const [other] = await database.connect();
+  if (other === undefined) throw new Error('there is no connection');
+  const tailing = startCli(cli.bin, ['tail', '--every', '50ms', '--json'], { cwd, env: env() });
+  /** Waits for so many further looks. */
+  const looks = async (many: number) => {
+    for (let look = 0, last: unknown; look <= many; look++) {
+      await until(async () => {
+        const [looking] = await database.client`
+          select query_start::text as at from pg_stat_activity
+          where datname = ${database.name} and pid <> pg_backend_pid() and query like '%finished_at >=%'`;
+        const at = looking?.at;
+        if (at === undefined || at === last) return false;
+        last = at;
+        return true;
+      });
+    }
+  };
+  await other.client.begin(async (tx) => {
+    await tx`select 1`;
+    await looks(1);
+    for (const name of ['Ada', 'Bob']) {
+      await end(name);
+      await tailing.says(name);
+    }
+    await looks(2);
+    await tx`select pg_current_xact_id()`;
+    await looks(4);
+  });
+  await end('last');
+  await tailing.says('last');
+  tailing.child.kill('SIGINT');
+  const { stdout } = await tailing.end();
+  const names = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).job.payload.name);
+  expect(names).toEqual(['Ada', 'Bob', 'last']);
+});
+
 test('tail follows jobs by their ends, however many newer ids have ended before', async () => {
   const greet = defineJob('greet', { payload: unvalidated<{ name: string }>() });
   await queue.enqueue(database.db, greet, { name: 'Ada' });

@@ -40,8 +40,7 @@ async function tail(context: Context<Flags>): Answer {
   const search = searchOf(queue, flags, FINAL_STATES);
   const { signal, forget } = untilInterrupted();
   try {
-    const began = await databaseTime(db);
-    let place: EndPlace = began;
+    let place = await databaseTime(db);
     // What was read behind the place from which it is read again. A job that ends again, after a redrive, is
     // another end.
     let seen = new Set<string>();
@@ -61,7 +60,8 @@ async function tail(context: Context<Flags>): Answer {
         }
         from = page.last;
         if (page.read === READ && !signal.aborted) continue;
-        place = later(earlier(from, open), began);
+        // Never back: a transaction that was idle is seen again, and what it still writes ends later.
+        place = later(earlier(from, open), place);
         break;
       }
       seen = read;
