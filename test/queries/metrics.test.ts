@@ -82,6 +82,13 @@ test('without a report rates are of the minutes that were asked for', async () =
   expect(ratesIn(await sumMetrics(database.db, known, 130, true), 130)).toMatchObject({ minutes: 130 });
 });
 
+test('the sum of the last minutes leaves out what the clock wrote when it was ahead', async () => {
+  await reportMetrics(database.db, known, 1, [row(1)]);
+  await hoursAgo(-1, 2, [row(1)]);
+  const steps = await sumMetrics(database.db, known, 15, false);
+  expect(steps.map(({ completed }) => completed)).toEqual([2]);
+});
+
 describe('the fold', () => {
   test('of one hour by several workers at once adds it up once', async () => {
     await hoursAgo(3, 1, [row(1), row(2), row(2, { kind: 'other' })]);

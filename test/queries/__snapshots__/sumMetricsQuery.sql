@@ -1,7 +1,7 @@
     with part as materialized (
       select (floor(date_part('epoch', m.at) / 60) * 60)::int8 as step, m.*
       from "queue_metrics" as m
-      where m.minutes = 1 and m.at >= statement_timestamp() - $1::float8 * interval '1 minute'
+      where m.minutes = 1 and m.at >= statement_timestamp() - $1::float8 * interval '1 minute' and m.at <= statement_timestamp()
     ),
     total as materialized (
       select p.step, p.queue, p.kind, sum(p.wait_ms) as wait_ms, sum(p.run_ms) as run_ms, sum(p.completed) as completed, sum(p.retried) as retried, sum(p.discarded) as discarded, sum(p.cancelled) as cancelled, sum(p.snoozed) as snoozed, sum(p.interrupted) as interrupted, sum(p.lost) as lost

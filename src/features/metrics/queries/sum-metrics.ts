@@ -65,7 +65,8 @@ export function sumMetricsQuery({ metrics }: KnownMetrics, minutes: number, hour
   const rows = hourly
     ? sql`(m.minutes = 60 and m.at >= ${since} and m.at < to_timestamp(${folded(metrics)}))
         or (m.minutes = 1 and m.at >= ${since} and m.at >= to_timestamp(${folded(metrics)}))`
-    : sql`m.minutes = 1 and m.at >= ${since}`;
+    : // Reports of a clock that was ahead are none of the last minutes.
+      sql`m.minutes = 1 and m.at >= ${since} and m.at <= statement_timestamp()`;
   return sql`
     with part as materialized (
       select (floor(date_part('epoch', m.at) / ${seconds}) * ${seconds})::int8 as step, m.*
