@@ -37,6 +37,19 @@ async function kinds() {
   return await database.client`select kind, count(*)::int as jobs from queue_jobs group by 1 order by 1`;
 }
 
+test('refuses a name of --map or --column that stands twice: the last would silently win', async () => {
+  const maps = ['--map', 'mail=send-mail', '--map', 'mail=send-mail', '--dry-run'];
+  expect(await run('pg-boss', ...maps)).toMatchObject({
+    code: 2,
+    stderr: 'drizzle-queue: --map has mail twice\n',
+  });
+  const columns = ['--column', 'payload=a', '--column', 'payload=b', '--where', 'true', '--dry-run'];
+  expect(await run('table', '--table', 'tasks', '--name', 'mail', ...columns)).toMatchObject({
+    code: 2,
+    stderr: 'drizzle-queue: --column has payload twice\n',
+  });
+});
+
 test('shows what would come, and does it when it is told to', async () => {
   const jobs = [1, 2, 3].map((n) => ({ n, priority: 0 }));
   await fill(

@@ -97,6 +97,7 @@ function tableOf(
   for (const each of column) {
     const [, of = '', expression = ''] = /^(\w+)=(.+)$/s.exec(each) ?? [];
     if (of === '') throw misused(`--column takes column=sql, as in --column payload=data; got ${each}`);
+    if (columns.has(of)) throw misused(`--column has ${of} twice`);
     // A user who can run this command can send any SQL to the database anyway.
     columns.set(of, sql.raw(expression));
   }

@@ -115,9 +115,12 @@ function mappingOf(
   maps: readonly string[],
 ): Record<string, { readonly job: JobDefinition }> {
   const rules = new Map([...definitions].map(([kind, job]) => [kind, { job }]));
+  const mapped = new Set<string>();
   for (const map of maps) {
     const [, name = '', kind = ''] = /^(.+)=(.+)$/.exec(map) ?? [];
     if (name === '') throw misused(`--map takes name=kind, as in --map send-email=send-mail; got ${map}`);
+    if (mapped.has(name)) throw misused(`--map has ${name} twice`);
+    mapped.add(name);
     const job = definitions.get(kind);
     if (job === undefined) {
       const close = nearest(kind, [...definitions.keys()]);
