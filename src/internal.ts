@@ -80,6 +80,7 @@ export { listJobs } from './core/queries/operate/list-jobs.ts';
 export { isCitus } from './core/queries/presence/is-citus.ts';
 export { notInVitals } from './core/queue/check/not-in-vitals.ts';
 export { isLiveState } from './core/queue/operate/filter-values.ts';
+export { wasRefused } from './core/queue/operate/run-now.ts';
 export { figuresOf } from './core/queue/stats/known-figures.ts';
 export { isOldestUnknown } from './core/queue/stats/queue-stats.ts';
 export { Rest } from './core/queue/stats/rest.ts';

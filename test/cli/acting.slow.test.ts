@@ -134,6 +134,17 @@ describe('by ids', () => {
     expect(await states()).toEqual(['due']);
   });
 
+  test('run-now --dry-run says of a job whose claim was refused that it can be made due', async () => {
+    const [refused = 0, waiting = 0] = await enqueue(2);
+    await database.client`
+      update queue_jobs set run_at = 'infinity', errors = case id
+        when ${refused} then '[{"attempt": 0, "name": "ClaimRefusedError", "message": "no"}]'::jsonb else errors end`;
+    expect(await run('run-now', String(refused), '--dry-run')).toMatchObject({ code: 0 });
+    expect(await run('run-now', String(refused))).toMatchObject({ code: 0, stdout: `${refused} due\n` });
+    expect(await run('run-now', String(waiting), '--dry-run')).toMatchObject({ code: 1 });
+    expect(await run('run-now', String(waiting))).toMatchObject({ code: 1 });
+  });
+
   test('a filter beside them, or nothing at all, is refused', async () => {
     await enqueue(1);
     expect(await run('cancel', '1', '--kind', 'greet')).toMatchObject({

@@ -67,8 +67,8 @@ export async function runNow(
   }
 }
 
-/** Whether it was parked because the database refused its claim. */
-function wasRefused({ errors }: JobRecord): boolean {
+/** Whether a waiting job was parked because the database refused its claim. */
+export function wasRefused({ errors }: Pick<JobRecord, 'errors'>): boolean {
   return errors.at(-1)?.name === CLAIM_REFUSED;
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CancelFilter } from '../../../index.ts';
+import type { CancelFilter, JobRecord } from '../../../index.ts';
 import { given } from '../../../internal.ts';
 import { cancelFound } from '../../filter/cancel-found.ts';
 import { actOnFound } from '../act-on-found.ts';
@@ -111,13 +111,14 @@ async function cancel(context: Context<Flags>): Answer {
   });
 }
 
-/** What a dry run says of one job: its state, and whether that is one of these. */
+/** What a dry run says of one job: its state, and whether that is one of these, or the job one of those. */
 export async function stateOf(
   { project: { db, queue } }: Context<unknown>,
   id: number,
   states: readonly string[],
+  those: (job: JobRecord) => boolean = () => false,
 ): Promise<{ readonly done: boolean; readonly outcome: string }> {
   const job = await queue.find(db, id);
   const state = job?.state ?? 'not-found';
-  return { done: states.includes(state), outcome: state };
+  return { done: states.includes(state) || (job !== undefined && those(job)), outcome: state };
 }

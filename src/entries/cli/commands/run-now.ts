@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { wasRefused } from '../../../internal.ts';
 import type { Telling } from '../../filter/leave-refused.ts';
 import { makeDue } from '../../filter/make-due.ts';
 import { actOnFound } from '../act-on-found.ts';
@@ -44,7 +45,9 @@ async function runNow(context: Context<ManyFlags>): Answer {
     checkNoFilter('run-now', flags);
     const ids = idsOf(args);
     if (flags.dryRun === true)
-      return await actOnIds(context, ids, (id) => stateOf(context, id, ['scheduled', 'due']));
+      return await actOnIds(context, ids, (id) =>
+        stateOf(context, id, ['scheduled', 'due'], (job) => job.state === 'waiting' && wasRefused(job)),
+      );
     return await actOnIds(context, ids, async (id) => {
       const result = await queue.runNow(db, id);
       return result.due ? { done: true, outcome: 'due' } : { done: false, outcome: result.reason };
