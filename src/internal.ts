@@ -32,6 +32,7 @@ export type { GivenOptions } from './core/job/enqueue-options.ts';
 export { type NewJob, newJob } from './core/job/new-job.ts';
 export { type OwnColumn, ownColumnsOf } from './core/schema/own-columns.ts';
 export { strangersAmong } from './core/schema/same-set.ts';
+export { causesOf } from './core/sql/causes-of.ts';
 export { checkExecutor, queryRows, type RawRow, rowsOf, sqlStateOf } from './core/sql/executor.ts';
 export { quotedName } from './core/sql/quoted-name.ts';
 export { transact } from './core/sql/transact.ts';

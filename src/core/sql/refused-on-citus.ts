@@ -1,4 +1,5 @@
 import { QueueError } from '../../errors.ts';
+import { causesOf } from './causes-of.ts';
 import { sqlStateOf } from './executor.ts';
 
 const CHECK_VIOLATION = '23514';
@@ -9,9 +10,8 @@ const CONSTRAINT = 'no_groups_or_batches_on_citus';
 export function refusedOnCitus(error: unknown): QueueError | undefined {
   if (sqlStateOf(error) !== CHECK_VIOLATION) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
-  let cause = error;
-  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-  if (!(cause instanceof Error) || !cause.message.includes(CONSTRAINT)) return undefined;
+  const cause = causesOf(error).at(-1);
+  if (!cause?.message.includes(CONSTRAINT)) return undefined;
   return new QueueError(
     'Citus refuses the statements that claim from groups and end batches, so a job in a group or a ' +
       'batch would wait for ever there. Leave groups out of the limits of this queue and enqueue no ' +

@@ -1,3 +1,4 @@
+import { causesOf } from '../../internal.ts';
 import { Failure } from './failure.ts';
 
 /** What the codes of drivers, sockets and PostgreSQL mean, in words for a user at a terminal. */
@@ -25,7 +26,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 /** One sentence about any error: never a stack, and never the parameters of a statement. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Failure) return error.message;
-  const chain = causesOf(error);
+  const chain = chainOf(error);
   // Our own sentences name the command to run; what drivers say of the same stands below them.
   const own = chain.find((each) => /^(MissingMigration|Queue|Invalid|Unknown)\w*Error$/.test(each.name));
   const deepest = chain.at(-1);
@@ -37,14 +38,11 @@ export function sentenceOf(error: unknown): string {
   return meaning === undefined ? said : `${capital(meaning)} (${said})`;
 }
 
-function causesOf(error: unknown): Error[] {
-  const chain: Error[] = [];
-  for (let at: unknown = error; at instanceof Error && chain.length < 10; ) {
-    chain.push(at);
-    // Node.js tries every address of a host, and says all that went wrong.
-    at = at instanceof AggregateError && at.errors.length > 0 ? at.errors[0] : at.cause;
-  }
-  return chain;
+/** Node.js tries every address of a host, and says all that went wrong: the first is told. */
+function chainOf(error: unknown): readonly Error[] {
+  const chain = causesOf(error);
+  const last = chain.at(-1);
+  return last instanceof AggregateError ? [...chain, ...causesOf(last.errors[0])] : chain;
 }
 
 function codeOf(chain: readonly Error[]): string | undefined {

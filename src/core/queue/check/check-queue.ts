@@ -8,6 +8,7 @@ import { inspectServer } from '../../queries/operate/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/operate/inspect-table.ts';
 import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { causesOf } from '../../sql/causes-of.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { workersOf } from '../stats/workers-of.ts';
@@ -225,9 +226,7 @@ function policyMissing(hidden: readonly PgTable[]): Finding {
 }
 
 function permissionDenied(error: unknown): Finding {
-  let cause = error;
-  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = causesOf(error).at(-1)?.message ?? String(error);
   return {
     code: 'permission-denied',
     severity: 'error',
