@@ -5,6 +5,7 @@ import { queueJobs } from 'drizzle-queue/schema';
 import pg from 'pg';
 import postgres from 'postgres';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { cancelJobs } from '../../src/core/queries/operate/cancel-jobs.ts';
 import { emptyTables } from '../support/empty-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -63,6 +64,9 @@ describe.each(clients)('a client of postgres.js that hands out %s', (_, message,
     expect(await queue.list(db)).toMatchObject({ jobs: [{ id, state: 'due' }] });
     const cancelled = await db.transaction((tx) => queue.cancel(tx, id));
     expect(cancelled).toEqual({ cancelled: true });
+    const batch = { queue: 'default', ids: [await enqueued()], filter: { own: [] } };
+    const reason = { name: 'Cancelled', message: 'no', at: new Date().toISOString() };
+    expect(await cancelJobs(db, queue.tables, { ...batch, reason })).toEqual(batch.ids);
     const awaited = await enqueued();
     await drain(database.db, { queue, handlers: [handle(work, () => 7)], deadlineMs: 10_000 });
     const ended = await queue.waitFor(db, work, awaited, { timeoutMs: 10_000 });

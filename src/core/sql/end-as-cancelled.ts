@@ -22,8 +22,8 @@ export interface EndAsCancelled {
 }
 
 /**
- * Moves the jobs of `free` to the results as `cancelled`; returns their ids as `job_id`. A job that waits
- * ends with the time of its cancel as its `run_at`. Those who wait for a job that asks for it are notified by
+ * Moves the jobs of `free` to the results as `cancelled`; returns their ids as `id`. A job that waits ends
+ * with the time of its cancel as its `run_at`. Those who wait for a job that asks for it are notified by
  * the same commit: no worker has a hand in it.
  */
 export function endAsCancelled(tables: QueueTables, { queue, free, reason, channel }: EndAsCancelled): SQL {
@@ -56,7 +56,7 @@ export function endAsCancelled(tables: QueueTables, { queue, free, reason, chann
       name: 'cancelled',
       select: sql`${unblocked},
     recorded as (${insert})
-    select r.job_id, ${told} as told${woke}${
+    select r.job_id as id, ${told} as told${woke}${
       reason === 'as requested' ? sql`, r.batch_id` : sql``
     } from recorded as r`,
     },

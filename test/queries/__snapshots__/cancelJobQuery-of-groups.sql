@@ -40,7 +40,7 @@
       statement_timestamp()
     from cancelled as c
     returning job_id, metadata)
-    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told from recorded as r
+    select r.job_id as id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told from recorded as r
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = "mail"

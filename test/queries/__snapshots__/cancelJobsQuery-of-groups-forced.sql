@@ -41,7 +41,7 @@
       statement_timestamp()
     from cancelled as c
     returning job_id, metadata)
-    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told, pg_notify($9::text, $10) is not null as woke from recorded as r
+    select r.job_id as id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told, pg_notify($9::text, $10) is not null as woke from recorded as r
 -- $1 = "{42}"
 -- $2 = "mail"
 -- $3 = "mail"

@@ -32,7 +32,7 @@
       statement_timestamp()
     from cancelled as c
     returning job_id, metadata, batch_id)
-    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told, r.batch_id from recorded as r
+    select r.job_id as id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told, r.batch_id from recorded as r
 -- $1 = "100ms"
 -- $2 = "mail"
 -- $3 = "{42}"

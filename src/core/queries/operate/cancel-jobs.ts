@@ -19,7 +19,8 @@ export interface JobsCancel extends JobsThatFit {
  */
 export async function cancelJobs(db: Executor, tables: QueueTables, cancel: JobsCancel): Promise<number[]> {
   const rows = await queryRows(db, tables, cancelJobsQuery(tables, cancel));
-  return rows.map((row) => Number(row.job_id));
+  // A name that drivers leave as it is: `cancelMany` also serves clients that rename columns.
+  return rows.map(({ id }) => Number(id));
 }
 
 /** @endsHold `queue.cancelMany` with `force` */
