@@ -85,6 +85,18 @@ describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
   const drizzle = () => db as typeof database.db;
   const liveRows = () => drizzle().select().from(ownTables.queueJobs);
   const resultRows = () => drizzle().select().from(ownTables.queueResults);
+  const resultOf = (id: number) => resultRows().where(eq(ownTables.queueResults.jobId, id));
+
+  /** As after a deploy that the rows are newer than. */
+  const refuseBadWords = () => {
+    const { words } = ownTables.queueJobs;
+    const decode = words.mapFromDriverValue.bind(words);
+    vi.spyOn(words, 'mapFromDriverValue').mockImplementation((value) => {
+      if (value === 'bad') throw new TypeError('a word of a newer version');
+      return decode(value);
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+  };
 
   test('are stored and found as Drizzle itself would', async () => {
     const { id } = await queue.enqueue(db, send, { to: 'ada' }, values);
@@ -138,19 +150,41 @@ describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
       queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a', words: new Set([word]) });
     const [bad, good] = [await enqueue('bad'), await enqueue('good')];
     for (const { id } of [bad, good]) await queue.cancel(db, id);
-    const { words } = ownTables.queueJobs;
-    const decode = words.mapFromDriverValue.bind(words);
-    vi.spyOn(words, 'mapFromDriverValue').mockImplementation((value) => {
-      if (value === 'bad') throw new TypeError('a word of a newer version');
-      return decode(value);
-    });
-    onTestFinished(() => void vi.restoreAllMocks());
+    refuseBadWords();
     const wait = (id: number) => queue.waitFor(db, send, id, { timeoutMs: 10_000 });
     const waits = await Promise.allSettled([wait(bad.id), wait(good.id)]);
     expect(waits).toMatchObject([
       { status: 'rejected', reason: { message: 'a word of a newer version' } },
       { status: 'fulfilled', value: { state: 'cancelled' } },
     ]);
+  });
+
+  test('that cannot be decoded fail the attempt of their job, and no other', async () => {
+    const enqueue = (word: string) =>
+      queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a', words: new Set([word]) });
+    const bad = await enqueue('bad');
+    for (let n = 0; n < 9; n++) await enqueue('good');
+    refuseBadWords();
+    const handlers = [handle(send, async () => {})];
+    expect(await drain(db, { queue, handlers, deadlineMs: 20_000 })).toMatchObject({
+      completed: 9,
+      discarded: 1,
+    });
+    const error = { name: 'TypeError', message: 'a word of a newer version' };
+    expect(await resultOf(bad.id)).toMatchObject([{ state: 'discarded', errors: [error] }]);
+
+    const alone = await enqueue('bad');
+    expect(await runNext(db, { queue, handlers })).toMatchObject({ outcome: 'failed', error });
+    expect(await resultOf(alone.id)).toMatchObject([{ state: 'discarded', errors: [error] }]);
+  });
+
+  test('that cannot be decoded keep no one from running or cancelling their job', async () => {
+    const words = new Set(['bad']);
+    const { id } = await queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a', words, delayMs: 60_000 });
+    refuseBadWords();
+    expect(await queue.runNow(db, id)).toEqual({ due: true });
+    expect(await queue.cancel(db, id)).toEqual({ cancelled: true });
+    await expect(queue.find(db, id)).rejects.toThrow('a word of a newer version');
   });
 
   test('stay with a job that is cancelled', async () => {

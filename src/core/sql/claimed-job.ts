@@ -168,5 +168,21 @@ function toClaimedJob(
 ): ClaimedJob {
   const own = ownColumnsOf(queueJobs);
   const job = new ClaimedJob(row, queue, claimedAt);
-  return own.length === 0 ? job : Object.assign(job, ownRecord(own, row));
+  if (own.length === 0) return job;
+  try {
+    return Object.assign(job, ownRecord(own, row));
+  } catch (error) {
+    undecoded.set(job, { error });
+    return job;
+  }
+}
+
+const undecoded = new WeakMap<ClaimedJob, { readonly error: unknown }>();
+
+/**
+ * What a column type of the app has thrown at a value of this claimed job, which then has no own columns. Its
+ * attempt fails with that. The claim has committed, and its other jobs must run.
+ */
+export function decodeErrorOf(job: ClaimedJob): { readonly error: unknown } | undefined {
+  return undecoded.get(job);
 }

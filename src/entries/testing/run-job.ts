@@ -27,7 +27,7 @@ export async function runJob(
       fromGoneWorkers: true,
       heedPauses: true,
     });
-    return job === undefined || group === undefined ? job : { ...job, group };
+    return job === undefined || group === undefined ? job : Object.assign(job, { group });
   };
   return await runInTransaction(db, queue, handlers, claim, onDecided);
 }

@@ -11,10 +11,17 @@ import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../s
  *
  * Not `findJobs` of one: `id = any(…)` is planned as a scan of all rows where the table is empty, and drivers
  * keep such a plan. Before the first `analyze` of 100,000 rows it starts parallel workers.
+ *
+ * @param own which columns of the app to decode; none, and a row that cannot be decoded is found all the same
  */
-export async function findJob(db: Executor, tables: QueueTables, id: number): Promise<JobRecord | undefined> {
+export async function findJob(
+  db: Executor,
+  tables: QueueTables,
+  id: number,
+  own = ownColumnsOf(tables.queueJobs),
+): Promise<JobRecord | undefined> {
   const [row] = await queryRows(db, tables, findJobQuery(tables, id));
-  return row === undefined ? undefined : toJobRecord(row, ownColumnsOf(tables.queueJobs));
+  return row === undefined ? undefined : toJobRecord(row, own);
 }
 
 /** @crossesQueues finds a job by its id: the caller does not know the queue */

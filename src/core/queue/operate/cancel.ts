@@ -50,7 +50,7 @@ export async function cancel(
   checkBoolean('cancel: force', force);
   let wasThere = false;
   const result = await whileLocked(async (): Promise<CancelResult | 'locked'> => {
-    const found = await findJob(db, tables, id);
+    const found = await findJob(db, tables, id, []);
     // A job that was there and is gone has completed with `keepResult: false`.
     if (found === undefined) return { cancelled: false, reason: wasThere ? 'finished' : 'not-found' };
     if ('finishedAt' in found) return { cancelled: false, reason: 'finished' };

@@ -43,7 +43,7 @@ export async function runNow(
   checkId('runNow', id);
   let wasThere = false;
   const reason = await whileLocked(async () => {
-    const found = await findJob(db, tables, id);
+    const found = await findJob(db, tables, id, []);
     // A job that was there and is gone has completed with `keepResult: false`.
     if (found === undefined) return wasThere ? 'finished' : 'not-found';
     if ('finishedAt' in found) return 'finished';

@@ -3,6 +3,7 @@ import type { JobDefinition, OutputInput } from '../../job/definition.ts';
 import { MAX_TIMER_MS } from '../../job/limits.ts';
 import { isCancel, isFail, isSnooze, isWait, type Outcome } from '../../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../../job/validate.ts';
+import { decodeErrorOf } from '../../sql/claimed-job.ts';
 import { isPromise } from '../base/is-promise.ts';
 import type { Attempt } from './attempt.ts';
 
@@ -52,6 +53,8 @@ function runJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
   // A handler with an added context may have work to take back, so it is called although it is late.
   const hasAddedContext = attempt.environment.added !== undefined && attempt.handler.batch === undefined;
   if (late && !hasAddedContext) return { type: 'failed', error: attempt.deadlineError };
+  const undecoded = decodeErrorOf(attempt.job);
+  if (undecoded !== undefined) return { type: 'failed', error: undecoded.error };
   attempt.begin();
   if (late) attempt.expire();
   // Outside of the context of the handler, as all that goes on after it.
