@@ -122,6 +122,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         databaseNowMs: Date.now(),
         untilTimeoutMs: undefined,
         checkOpen: () => {},
+        end: () => {},
         wait: () => {},
         endsAfter: () => {},
         onLeft: () => {},

@@ -18,6 +18,8 @@ export interface AttemptAddedTo {
   readonly untilTimeoutMs: number | undefined;
   /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
   checkOpen(): void;
+  /** Ends the attempt at once: it has failed. */
+  end(reason: Error): void;
   /**
    * Ends the attempt: its job is due again after so many milliseconds, or when something unparks it (`null`).
    */

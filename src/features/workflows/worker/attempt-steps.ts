@@ -48,6 +48,8 @@ export type OverStep = KnownStep & { readonly endedAt: Date };
 
 /** How the steps of one attempt reach the database. */
 export interface StepStore {
+  /** Runs a transaction of the handler's, where all that steps do shares one connection. */
+  alone?<T>(transaction: () => Promise<T>): Promise<T>;
   /** From now on all is tried again although the job is to end: it is being undone. */
   noteUndoing?(): void;
   find(): Promise<readonly KnownStep[]>;
@@ -604,7 +606,7 @@ export class AttemptSteps {
     // One that has run before has been rolled back, or there is no job to record it for.
     const ranBefore = this.attempt.completeRan;
     let refusal: Error | undefined;
-    const stored = await transact(this.attempt.environment.db, async (tx) => {
+    const transacted = async (tx: Transaction) => {
       const output = await this.within(name, () => run(tx));
       if (this.attempt.completeRan && !ranBefore) throw completedIn(name);
       const step = this.toRecord(name, 'transaction', output, startMs);
@@ -614,7 +616,9 @@ export class AttemptSteps {
         throw refusal;
       }
       return step.output === undefined ? undefined : JSON.parse(step.output);
-    }).catch(async (error: unknown) => {
+    };
+    const send = () => transact(this.attempt.environment.db, transacted);
+    const stored = await (this.store.alone?.(send) ?? send()).catch(async (error: unknown) => {
       if (error !== refusal) throw error;
       // A try before this one had no answer, and has committed after all.
       const recorded = (await this.store.find()).find((step) => step.name === name);

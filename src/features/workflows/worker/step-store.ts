@@ -15,7 +15,7 @@ import { whileLocked } from '../../../core/time/while-locked.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
-import { NonRetryableError } from '../../../errors.ts';
+import { NonRetryableError, QueueError } from '../../../errors.ts';
 import { inStatements, insertMembers } from '../../batches/insert-members.ts';
 import { addWaits } from '../../batches/queries/add-waits.ts';
 import { cancelBatches } from '../../batches/queries/cancel-batches.ts';
@@ -39,6 +39,7 @@ import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import { type Tokens, tokensFor } from '../tokens/tokens.ts';
 import type { ChildrenToEnqueue, EnqueuedChildren, StepStore } from './attempt-steps.ts';
+import { ConnectionTurns } from './connection-turns.ts';
 import { LockedElsewhere } from './locked-elsewhere.ts';
 import { untilOver, untilTold } from './retry-until.ts';
 import type { StepFinder } from './step-finder.ts';
@@ -175,37 +176,46 @@ export function storeInTransaction(
     const isLocked = await whileLocked(async () => (await lock()) || 'locked');
     if (isLocked === 'locked') throw new LockedElsewhere();
   };
+  const turns = new ConnectionTurns((error) =>
+    attempt.end(error instanceof Error ? error : new QueueError('A step threw no Error', { cause: error })),
+  );
   // In a savepoint: where the database refuses children, the handler may catch that, and go on.
   const children = childrenOf(attempt, tables, queue, (children) =>
     transact(db, (tx) => enqueueChildren(tx, tables, holder, children, 'wait')),
   );
   return {
-    find: () => findStepsOfOne(db, tables, job),
-    record: (step) => recordOneStep(db, tables, holder, step, 'wait'),
+    alone: (task) => turns.take(task),
+    find: () => turns.take(() => findStepsOfOne(db, tables, job)),
+    record: (step) => turns.take(() => recordOneStep(db, tables, holder, step, 'wait')),
     recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait', true),
-    recordAndCancel: (step, batchIds) => recordAndCancel(db, tables, holder, step, batchIds),
-    receive: async (signal, unwanted = []) => {
-      const { id, queue } = job;
-      await locked(() => lockMailboxes(db, tables, { id, queue, name: signal.signal }));
-      return await receiveAndCancel(db, tables, holder, signal, unwanted, 'wait');
-    },
+    recordAndCancel: (step, batchIds) =>
+      turns.take(() => recordAndCancel(db, tables, holder, step, batchIds)),
+    receive: (signal, unwanted = []) =>
+      turns.take(async () => {
+        const { id, queue } = job;
+        await locked(() => lockMailboxes(db, tables, { id, queue, name: signal.signal }));
+        return await receiveAndCancel(db, tables, holder, signal, unwanted, 'wait');
+      }),
     check: children.check,
-    enqueue: async (some) => {
-      const { batchId } = job;
-      if (some.as === 'members' && batchId !== undefined)
-        await locked(() => lockBatches(db, tables, [batchId], 'share'));
-      return await children.enqueue(some);
-    },
-    waitFor: async (wait) => {
-      await locked(() => lockBatches(db, tables, wait.batchIds, 'change'));
-      return await waitForBatches(db, tables, holder, wait, 'wait');
-    },
-    reopen: async (returned) => {
-      await locked(() => lockBatches(db, tables, returned.batchIds, 'change'));
-      return await reopenReturned(db, tables, holder, returned, 'wait');
-    },
-    ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
-    waited: () => findWaited(db, tables, job),
+    enqueue: (some) =>
+      turns.take(async () => {
+        const { batchId } = job;
+        if (some.as === 'members' && batchId !== undefined)
+          await locked(() => lockBatches(db, tables, [batchId], 'share'));
+        return await children.enqueue(some);
+      }),
+    waitFor: (wait) =>
+      turns.take(async () => {
+        await locked(() => lockBatches(db, tables, wait.batchIds, 'change'));
+        return await waitForBatches(db, tables, holder, wait, 'wait');
+      }),
+    reopen: (returned) =>
+      turns.take(async () => {
+        await locked(() => lockBatches(db, tables, returned.batchIds, 'change'));
+        return await reopenReturned(db, tables, holder, returned, 'wait');
+      }),
+    ends: (batchIds, kind) => turns.take(() => findEnds(db, tables, batchIds, kind)),
+    waited: () => turns.take(() => findWaited(db, tables, job)),
     // It has no listeners.
     undoFailed: () => {},
     token: async (claims) => await tokensFor('step.token', tokens).make(claims),
