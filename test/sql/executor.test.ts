@@ -71,6 +71,14 @@ test.each([
   ['a connection of Prisma', 'P1017', { clientVersion: '6.0.0' }, undefined],
   ['a raw query of Prisma', 'P2010', { clientVersion: '6.0.0', meta: { code: '40001' } }, '40001'],
   ["a raw query of Prisma over a driver's adapter", 'P2010', { clientVersion: '7.0.0', meta: {} }, 'P2010'],
+  [
+    'a raw query of Prisma over an adapter that says more',
+    'P2010',
+    { clientVersion: '7.0.0', meta: { driverAdapterError: { cause: { originalCode: '57P01' } } } },
+    '57P01',
+  ],
+  ["Prisma's pool", 'P2024', { clientVersion: '6.0.0', meta: { timeout: 10 } }, undefined],
+  ['a deadlock that Prisma has told apart', 'P2034', { clientVersion: '6.0.0' }, undefined],
 ])('an error of %s with the code %s and %o has the SQLSTATE %s', (_, code, beside, sqlState) => {
   expect(sqlStateOf(Object.assign(new Error('write failed'), { code, ...beside }))).toBe(sqlState);
 });

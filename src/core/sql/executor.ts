@@ -142,27 +142,25 @@ interface DriverError extends Error {
   readonly where?: string;
   /** Of Prisma alone, whose `code` is one of its own. */
   readonly clientVersion?: unknown;
-  readonly meta?: { readonly code?: unknown };
+  readonly meta?: {
+    readonly code?: unknown;
+    readonly driverAdapterError?: { readonly cause?: { readonly originalCode?: unknown } };
+  };
 }
-
-const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (const at of causesOf(error)) {
     const { code, errno, syscall, clientVersion, meta } = at as DriverError;
-    // An error of the system, whose code is a name such as EPIPE. P1… are Prisma's for lost connections.
-    if (typeof errno === 'number' || syscall || (clientVersion && /^P1/.test(`${code}`))) continue;
-    // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`, though not with each engine.
-    for (const value of [meta?.code, code, errno]) {
-      if (typeof value === 'string' && SQLSTATE.test(value)) return value;
+    // Of the system, whose code is a name such as EPIPE; or of Prisma, but for a raw query, which all are.
+    if (typeof errno === 'number' || syscall || (clientVersion && code !== 'P2010')) continue;
+    // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`, and deeper there with an adapter.
+    for (const value of [meta?.code, meta?.driverAdapterError?.cause?.originalCode, code, errno]) {
+      if (typeof value === 'string' && /^[0-9A-Z]{5}$/.test(value)) return value;
     }
   }
   return undefined;
 }
-
-const UNDEFINED_TABLE = '42P01';
-const UNDEFINED_COLUMN = '42703';
 
 /** @param parts what the statement may use, each with the entry that exports it */
 function missingMigration(
@@ -172,8 +170,9 @@ function missingMigration(
   entry: string | undefined,
 ): MissingMigrationError | undefined {
   const sqlState = sqlStateOf(error);
-  const lacksColumn = sqlState === UNDEFINED_COLUMN;
-  if (!lacksColumn && sqlState !== UNDEFINED_TABLE) return undefined;
+  const lacksColumn = sqlState === '42703';
+  // Nor a table.
+  if (!lacksColumn && sqlState !== '42P01') return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   const ofDriver: DriverError | undefined = causesOf(error).at(-1);
   // What a trigger's function lacks is the app's: the library has no functions. Some servers say so in
@@ -182,7 +181,7 @@ function missingMigration(
   const message = ofDriver?.message ?? '';
   const named = parts.find((part) =>
     Object.values(part?.tables ?? {}).some((table) =>
-      new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
+      new RegExp(`\\b${getTableName(table)}\\b`).test(message),
     ),
   );
   // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
