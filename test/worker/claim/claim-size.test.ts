@@ -98,6 +98,7 @@ describe('a claim that is too large for its server', () => {
       'with the next claim',
     ],
     ['a lost connection', 'ECONNRESET', 'not at all'],
+    ['too many connections', '53300', 'not at all'],
     ['a refused row', '23514', 'not at all'],
   ] as const)('%s (%s) makes it smaller %s', async (_, cause, when) => {
     const error = typeof cause === 'string' ? Object.assign(new Error('no'), { code: cause }) : cause;

@@ -44,6 +44,8 @@ export function isAboutAccess(error: unknown): boolean {
  */
 export function isAboutSize(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
+  // Too many connections: nothing was claimed, however little it had asked for.
+  if (sqlState === '53300') return false;
   if (sqlState !== undefined) return sqlState === CANCELLED_STATEMENT || /^5[34]/.test(sqlState);
   for (const at of causesOf(error)) {
     if (at instanceof RangeError || TOO_LARGE.test(String(Reflect.get(at, 'code')))) return true;
@@ -53,11 +55,11 @@ export function isAboutSize(error: unknown): boolean {
 
 /** What Node.js says of a string or a buffer that would be larger than it allows. */
 const TOO_LARGE = /^ERR_(STRING_TOO_LONG|BUFFER_TOO_LARGE|OUT_OF_RANGE|MEMORY_ALLOCATION_FAILED)$/;
-/** A full disk, and too many connections: a smaller statement at once would be one more. */
-const NOT_AT_ONCE = /^(53100|53300)$/;
+/** A smaller statement at once would need the disk as well. */
+const DISK_FULL = '53100';
 
 /** Whether a smaller claim is worth a try at once: the server has said that it did nothing. */
 export function mayBeSmaller(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
-  return sqlState !== undefined && !NOT_AT_ONCE.test(sqlState);
+  return sqlState !== undefined && sqlState !== DISK_FULL;
 }
