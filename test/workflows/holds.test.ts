@@ -344,6 +344,16 @@ describe('an attempt that no longer holds its job', () => {
     },
   );
 
+  test('is told so also where the one that holds it records the same step beside it', async () => {
+    const id = await enqueue();
+    const [row] = await database.client<[{ fence: string }]>`
+      update queue_jobs set worker_id = 1, fence = fence + 1, claimed_at = now() returning fence`;
+    const fence = Number(row.fence);
+    const both = [step(id, fence - 1, '1'), step(id, fence, '2')] as const;
+    const recorded = await recordSteps(database.db, all, { queue: 'q', workerId: 1 }, both, 'briefly');
+    expect(both.map((one) => recorded.has(stepKey(one)))).toEqual([false, true]);
+  });
+
   test('gets a LeaseLostError, and its transaction is rolled back', async () => {
     await database.client`create table written (job bigint)`;
     const errors: string[] = [];

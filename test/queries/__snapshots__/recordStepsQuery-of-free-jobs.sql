@@ -26,12 +26,12 @@
       set output = excluded.output, error = excluded.error, attempts = excluded.attempts,
         fence = excluded.fence, until = coalesce(s.until, excluded.until), ended_at = excluded.ended_at
       where s.ended_at is null or (s.fence = excluded.fence and excluded.ended_at is not null)
-      returning s.job_id, s.name, s.until
+      returning s.job_id, s.fence, s.name, s.until
     )
-    select job_id, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms, false as locked
+    select job_id, fence, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms, false as locked
     from recorded
     union all
-    select i.id, i.step ->> 'name', null, true from i
+    select i.id, i.fence, i.step ->> 'name', null, true from i
     where i.id not in (select id from held)
       and ((i.id, i.fence) in (
         select j.id, j.fence from "queue_jobs" as j where j.queue = $11 and j.id = any(array(select id from i))

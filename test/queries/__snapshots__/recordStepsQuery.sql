@@ -26,9 +26,9 @@
       set output = excluded.output, error = excluded.error, attempts = excluded.attempts,
         fence = excluded.fence, until = coalesce(s.until, excluded.until), ended_at = excluded.ended_at
       where s.ended_at is null or (s.fence = excluded.fence and excluded.ended_at is not null)
-      returning s.job_id, s.name, s.until
+      returning s.job_id, s.fence, s.name, s.until
     )
-    select job_id, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms
+    select job_id, fence, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms
     from recorded
 -- $1 = 1
 -- $2 = 1

@@ -60,7 +60,7 @@ function toRecorded(rows: readonly RawRow[]): Map<string, RecordedStep> {
 }
 
 function keyOf(row: RawRow): string {
-  return stepKey({ id: Number(row.job_id), name: String(row.name) });
+  return stepKey({ id: Number(row.job_id), fence: Number(row.fence), name: String(row.name) });
 }
 
 /**
@@ -84,9 +84,9 @@ export async function recordFreeSteps(
   };
 }
 
-/** Names a step among those of all jobs of a queue. */
-export function stepKey({ id, name }: Pick<StepToRecord, 'id' | 'name'>): string {
-  return `${id} ${name}`;
+/** Names a step among those of all attempts of a queue: two of one job may record it side by side. */
+export function stepKey({ id, fence, name }: Pick<StepToRecord, 'id' | 'fence' | 'name'>): string {
+  return `${id} ${fence} ${name}`;
 }
 
 export function recordStepsQuery(
@@ -99,7 +99,7 @@ export function recordStepsQuery(
   const skip = locks === 'skip';
   const locked = sql`
     union all
-    select i.id, i.step ->> 'name', null, true from i
+    select i.id, i.fence, i.step ->> 'name', null, true from i
     where i.id not in (select id from held)
       and ((i.id, i.fence) in (
         select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}
@@ -131,9 +131,9 @@ export function recordStepsQuery(
       set output = excluded.output, error = excluded.error, attempts = excluded.attempts,
         fence = excluded.fence, until = coalesce(s.until, excluded.until), ended_at = excluded.ended_at
       where s.ended_at is null or (s.fence = excluded.fence and excluded.ended_at is not null)
-      returning s.job_id, s.name, s.until
+      returning s.job_id, s.fence, s.name, s.until
     )
-    select job_id, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms${
+    select job_id, fence, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms${
       skip ? sql`, false as locked` : sql``
     }
     from recorded${skip ? locked : sql``}`;
