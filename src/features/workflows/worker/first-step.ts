@@ -67,7 +67,11 @@ export class FirstStep {
     checkBoolean(`step '${name}': cancelRest`, cancelRest);
     return await this.#steps.step(name, 'first', async (found) => {
       if (isOver(found)) return await this.#replayed(found, sources);
-      const leftMs = found === undefined ? await this.#recordWait(name, sources) : this.#steps.leftMs(found);
+      // A deploy may have added a time to it, which counts from now, or have taken away what is recorded.
+      const mayBeTimed = found === undefined || sources.some(({ type }) => type === 'time');
+      const leftMs = mayBeTimed
+        ? (this.#steps.leftMs(found) ?? (await this.#recordWait(name, sources)))
+        : undefined;
       const isOverdue = leftMs !== undefined && leftMs <= 0;
       const due = isOverdue ? sourceOver(sources, found, leftMs) : undefined;
       for (const source of sources) {
