@@ -73,3 +73,11 @@ test('a step.first to which a deploy adds a time waits for that, from its first 
   await until(async () => (await stateOf(id)) === 'completed');
   expect(await queue.find(database.db, id)).toMatchObject({ output: 'late' });
 });
+
+test('a step.first refuses keys that cannot be stored before it waits', async () => {
+  await deploy(async ({ step }) => (await step.first('decision', { 'a\0': approval })).key);
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'discarded');
+  expect(await queue.find(database.db, id)).toMatchObject({ errors: [{ name: 'TypeError' }] });
+  expect(await queue.workflows.steps(database.db, id)).toEqual([]);
+});

@@ -5,6 +5,7 @@ import {
   checkDate,
   checkDurationMs,
   checkObject,
+  checkStorable,
   checkText,
   MAX_NAME_BYTES,
 } from '../../../core/job/limits.ts';
@@ -179,7 +180,7 @@ export class FirstStep {
 /** For callers without TypeScript, too. @throws TypeError | RangeError */
 function sourcesOf(name: string, given: FirstSources): readonly Source[] {
   const sources = Object.entries(checkObject(`step '${name}': sources`, given)).map(([key, source]) =>
-    sourceOf(`step '${name}': ${key}`, key, source),
+    sourceOf(`step '${name}': ${key}`, checkStorable(`step '${name}': a key`, key), source),
   );
   if (sources.length === 0) throw new TypeError(`step '${name}' has nothing to wait for`);
   const signals = sources.flatMap((source) => (source.type === 'signal' ? source.signal.name : []));
