@@ -518,7 +518,18 @@ test('a look ends where it finds as many tallies as one fold takes, and all of b
   };
   const report = { onMoved: () => {}, onRefused: () => {} };
   await foldAll({ execute: counted }, all, undefined, 'briefly', report);
-  expect(foldsSent).toBe(1);
+  // One of as many as there are, and one by their batches.
+  expect(foldsSent).toBe(2);
+});
+
+test('a look finds what is behind as many tallies of batches that are gone as one fold takes', async () => {
+  const { client, db } = database;
+  await client`truncate queue_tallies`;
+  await client`update queue_batches set total = 12, pending = 11, ended_at = null where id = 1`;
+  await client`insert into queue_tallies (batch_id, ended) select 99, 1 from generate_series(1, 10000)`;
+  await client`insert into queue_tallies (batch_id, ended) values (1, 1)`;
+  await foldAll(db, all, undefined, 'briefly', { onMoved: () => {}, onRefused: () => {} });
+  expect(await client`select pending::int from queue_batches where id = 1`).toEqual([{ pending: 10 }]);
 });
 
 describe('further failures', () => {

@@ -32,12 +32,17 @@ export async function foldAll(
   report: FoldReport,
 ): Promise<void> {
   const busy = new Set<number>();
+  let isByBatch = false;
   for (;;) {
-    const ids = busy.size === 0 ? undefined : await findTallied(db, tables, [...busy]);
+    const ids = busy.size === 0 && !isByBatch ? undefined : await findTallied(db, tables, [...busy]);
     const folded = await foldSome(db, tables, { ids, channel, locks }, report);
     const isCut = ids === undefined ? folded.isCut : ids.length >= MOST_TALLIED;
-    // Tallies of batches that are gone stay until a recount deletes them.
-    if (!isCut || (folded.tallies === 0 && folded.busy.length === 0)) return;
+    if (!isCut) return;
+    if (folded.tallies === 0 && folded.busy.length === 0) {
+      // Tallies of batches that are gone stay until a recount deletes them. They hide others from a cut.
+      if (ids !== undefined) return;
+      isByBatch = true;
+    }
     // Behind their tallies there may be those of others.
     for (const id of folded.busy) busy.add(id);
   }
