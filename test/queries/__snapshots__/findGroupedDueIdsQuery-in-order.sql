@@ -1,71 +1,72 @@
     with ready as materialized (
-      select l.group_key, min(l.place) as place from (
+      select l.group_key, min(l.place) as place from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
+      cross join (
         select l.group_key, row_number() over (order by l.place) as place from (
           select l.* from (
             select g.group_key, g.turn as place from "queue_groups" as g
-            where g.queue = $1 and g.turn >= 0 and g.ready_at = '-infinity'
-            order by g.turn limit 10000 offset $2::int8
+            where g.queue = $4 and g.turn >= 0 and g.ready_at = '-infinity'
+            order by g.turn limit 10000 offset $5::int8
           ) as l
           where exists (
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $3 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $6 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $4 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $7 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $5 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $8 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $6 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $9 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
-              join "queue_jobs" as j on j.ctid = k.at and j.queue = $7 and j.id = k.id
-              where (j.kind in (select jsonb_array_elements_text($8::text::jsonb))) is true and (j.id in (select unnest($9::text::int8[]))) is not true
-            ) limit $10::int8
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $10 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($11::text::jsonb))) is true and (j.id in (select unnest($12::text::int8[]))) is not true
+            ) limit $13::int8
         ) as l
         union all
         select l.group_key, row_number() over (order by l.place) as place from (
           select l.* from (
             select g.group_key, g.ready_at as place from "queue_groups" as g
-            where g.queue = $11 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-            order by g.ready_at limit 10000 offset $12::int8
+            where g.queue = $14 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+            order by g.ready_at limit 10000 offset $15::int8
           ) as l
           where exists (
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $13 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $16 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $14 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $17 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $15 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $18 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $16 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $19 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
-              join "queue_jobs" as j on j.ctid = k.at and j.queue = $17 and j.id = k.id
-              where (j.kind in (select jsonb_array_elements_text($18::text::jsonb))) is true and (j.id in (select unnest($19::text::int8[]))) is not true
-            ) limit $20::int8
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $20 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($21::text::jsonb))) is true and (j.id in (select unnest($22::text::int8[]))) is not true
+            ) limit $23::int8
         ) as l
         union all
         select l.group_key, row_number() over (order by l.place) as place from (
@@ -73,8 +74,8 @@
             select n.group_key, min(n.place) as place from (
               select unnest(n.group_keys) as group_key, row_number() over (order by n.due_at, n.id) as place
               from "queue_notes" as n
-              where n.queue = $21 and n.due_at <= statement_timestamp()
-              order by n.due_at, n.id limit $22::int8
+              where n.queue = $24 and n.due_at <= statement_timestamp()
+              order by n.due_at, n.id limit $25::int8
             ) as n
             group by n.group_key order by min(n.place)
           ) as l
@@ -82,73 +83,76 @@
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $23 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $26 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $24 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $27 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $25 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $28 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $26 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $29 and j.group_key = l.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
-              join "queue_jobs" as j on j.ctid = k.at and j.queue = $27 and j.id = k.id
-              where (j.kind in (select jsonb_array_elements_text($28::text::jsonb))) is true and (j.id in (select unnest($29::text::int8[]))) is not true
-            ) limit $30::int8
+              join "queue_jobs" as j on j.ctid = k.at and j.queue = $30 and j.id = k.id
+              where (j.kind in (select jsonb_array_elements_text($31::text::jsonb))) is true and (j.id in (select unnest($32::text::int8[]))) is not true
+            ) limit $33::int8
         ) as l
       ) as l
       group by l.group_key
     )
     select j.id from (
-      select g.*, greatest($31::int8 * 4 / count(*) over (), 4) as most from ready as g
+      select g.*, greatest($34::int8 * 4 / count(*) over (), 4) as most from ready as g
     ) as g
     cross join lateral (
       select j.id, row_number() over (order by j.priority, j.run_at, j.id) as n from "queue_jobs" as j
-      where j.queue = $32 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true and (j.id in (select unnest($34::text::int8[]))) is not true
+      where j.queue = $35 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($36::text::jsonb))) is true and (j.id in (select unnest($37::text::int8[]))) is not true
       order by j.priority, j.run_at, j.id limit g.most
     ) as j
-    order by (j.n - 1) / 4, g.place, j.n limit $35::int8 * 4
--- $1 = "mail"
--- $2 = 10000
--- $3 = "mail"
+    order by (j.n - 1) / 4, g.place, j.n limit $38::int8 * 4
+-- $1 = 1
+-- $2 = 1
+-- $3 = 1
 -- $4 = "mail"
--- $5 = "mail"
+-- $5 = 10000
 -- $6 = "mail"
 -- $7 = "mail"
--- $8 = "[\"mail\"]"
--- $9 = "{}"
--- $10 = 10
--- $11 = "mail"
--- $12 = 10000
--- $13 = "mail"
+-- $8 = "mail"
+-- $9 = "mail"
+-- $10 = "mail"
+-- $11 = "[\"mail\"]"
+-- $12 = "{}"
+-- $13 = 10
 -- $14 = "mail"
--- $15 = "mail"
+-- $15 = 10000
 -- $16 = "mail"
 -- $17 = "mail"
--- $18 = "[\"mail\"]"
--- $19 = "{}"
--- $20 = 10
--- $21 = "mail"
--- $22 = 10
--- $23 = "mail"
+-- $18 = "mail"
+-- $19 = "mail"
+-- $20 = "mail"
+-- $21 = "[\"mail\"]"
+-- $22 = "{}"
+-- $23 = 10
 -- $24 = "mail"
--- $25 = "mail"
+-- $25 = 10
 -- $26 = "mail"
 -- $27 = "mail"
--- $28 = "[\"mail\"]"
--- $29 = "{}"
--- $30 = 10
--- $31 = 10
--- $32 = "mail"
--- $33 = "[\"mail\"]"
--- $34 = "{}"
--- $35 = 10
+-- $28 = "mail"
+-- $29 = "mail"
+-- $30 = "mail"
+-- $31 = "[\"mail\"]"
+-- $32 = "{}"
+-- $33 = 10
+-- $34 = 10
+-- $35 = "mail"
+-- $36 = "[\"mail\"]"
+-- $37 = "{}"
+-- $38 = 10

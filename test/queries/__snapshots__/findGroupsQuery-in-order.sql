@@ -22,17 +22,17 @@
       (
           exists (
             select from (
-              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $5 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j where j.queue = $5 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 100
             ) as h
             where h.due
           ) or (
             (select count(*) from (
-              select from "queue_jobs" as j where j.queue = $6 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              select from "queue_jobs" as j where j.queue = $6 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 100
             ) as h) >= 100
             and exists (
               select from generate_series(0, 9) as band(priority) cross join lateral (
                 select from "queue_jobs" as j
-                where j.queue = $7 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                where j.queue = $7 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
                 order by j.run_at, j.id limit 1
               ) as j
             )
@@ -42,23 +42,23 @@
               select from (
             select h.id, h.at from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $8 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $8 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $9 and j.group_key = g.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $9 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
               select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $10 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $10 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h
             ) and j.id not in (select h.id from (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $11 and j.group_key = g.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $11 and j.group_key = g.group_key and j.group_key is not null and (j.group_key is not null or j.id in (select generate_series(-10000, -1))) order by j.priority, j.run_at, j.id limit 1 + 100
             ) as h where h.due)
             limit 1) as k
               join "queue_jobs" as j on j.ctid = k.at and j.queue = $12 and j.id = k.id

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { DueIdsQuestion } from '../../../core/queries/claim/find-due-ids.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
+import { planAnew } from '../../../core/sql/plan-anew.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
 import { hasJobsFor, isDue } from '../sql/due-in-group.ts';
 import { isOfGroup } from '../sql/group-rows.ts';
@@ -68,7 +69,8 @@ export function findGroupedDueIdsQuery(
   );
   return sql`
     with ready as materialized (
-      select l.group_key, min(l.place) as place from (${sql.join(
+      select l.group_key, min(l.place) as place from ${planAnew()}
+      cross join (${sql.join(
         lanes,
         sql`
         union all`,
