@@ -276,7 +276,7 @@ test('a step whose sleep was ended is tried again with a short delay', async () 
   const { signal } = new AbortController();
   const step = { id: 1, fence: 1, name: 'one', kind: 'run', tookMs: 0, ended: true } as const;
   expect(await recorder.record(step, { signal, check: () => undefined })).toBeUndefined();
-  expect(delays).toEqual([50, 100, 200, 100, 200]);
+  expect(delays).toEqual([50, 100, 200, 50, 100]);
 });
 
 describe('an attempt that no longer holds its job', () => {

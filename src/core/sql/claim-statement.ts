@@ -193,7 +193,8 @@ function inBands(
         as band(priority int2, floor timestamptz${split ? sql`, ceiling timestamptz` : sql``})
       cross join lateral (
         select ${columns} from ${queueJobs} as j
-        where j.queue = ${place('queue')} and j.priority = band.priority and ${throughIndex(sql`j.group_key is null`)}
+        where j.queue = ${place('queue')} and j.priority = band.priority
+          and ${throughIndex(sql`j.group_key is null`)}
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()${
             split
               ? sql`

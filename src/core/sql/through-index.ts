@@ -8,8 +8,8 @@ import { type SQL, sql } from 'drizzle-orm';
  * each group.
  *
  * The partial index implies the alternative, so that it costs nothing there. With any other index it would
- * cost as much as 10,000 rows. It is not evaluated either way. Where rows are locked Postgres adds it to both,
- * which leaves next to no difference between them, and the order of the index decides.
+ * cost as much as 10,000 rows. It is not evaluated either way. Where rows are locked Postgres adds it to
+ * both, which leaves next to no difference between them, and the order of the index decides.
  */
 export function throughIndex(condition: SQL): SQL {
   return sql`${condition} and (${condition} or j.id in (select generate_series(-10000, -1)))`;

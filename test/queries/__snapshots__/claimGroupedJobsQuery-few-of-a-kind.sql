@@ -166,7 +166,8 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $41 and j.group_key = c.group_key and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($42::text::jsonb))) is true
+          where j.ctid = k.at and j.id = k.id and j.queue = $41 and j.group_key = c.group_key
+            and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($42::text::jsonb))) is true
             and j.worker_id is distinct from $43::int8
           for no key update skip locked) as f
           limit greatest(c.room, 0)

@@ -5,7 +5,8 @@
       cross join lateral (
         select j.id, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes from "queue_jobs" as j
-        where j.queue = $5 and j.priority = band.priority and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
+        where j.queue = $5 and j.priority = band.priority
+          and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and j.run_at < band.ceiling
           and j.worker_id is null

@@ -7,7 +7,8 @@
         else j.payload #> '{}' end) as bytes, j.attempt + 1 = j.max_attempts as last, case when j.attempt + 1 between 2 and j.max_attempts
             then j.attempt + 1 - 1 - case when (j.errors -> -1 -> 'attempt')::int4 < j.attempt + 1 then (j.errors -> -1 -> 'attempt')::int4 else 0 end else 0 end as silent,
           true as proven from "queue_jobs" as j
-        where j.queue = $5 and j.priority = band.priority and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
+        where j.queue = $5 and j.priority = band.priority
+          and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and j.worker_id is null
           and (j.kind in (select jsonb_array_elements_text($6::text::jsonb))) is true

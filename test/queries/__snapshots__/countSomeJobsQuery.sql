@@ -14,7 +14,8 @@
           from generate_series(0, 9) as p(priority)
           cross join lateral (
             select j.kind, j.worker_id, j.run_at, j.group_key from "queue_jobs" as j
-            where j.queue = i.queue and j.priority = p.priority::int2 and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
+            where j.queue = i.queue and j.priority = p.priority::int2
+              and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
             order by j.run_at, j.id limit 10001
           ) as j
           limit 10001

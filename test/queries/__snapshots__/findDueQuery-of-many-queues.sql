@@ -13,7 +13,8 @@
     left join lateral (
       select j.run_at from "queue_jobs" as j
       where j.queue = i.queue
-        and j.priority = band.priority::int2 and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1))) and j.run_at >= i.floor
+        and j.priority = band.priority::int2 and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
+        and j.run_at >= i.floor
         and j.run_at <= statement_timestamp() + $5::float8 * interval '1 millisecond'
         and j.worker_id is null and (j.kind in (select jsonb_array_elements_text($6::text::jsonb))) is true
       order by j.run_at, j.id limit 1

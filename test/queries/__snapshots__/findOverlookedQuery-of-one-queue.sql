@@ -12,7 +12,8 @@
               and (j.worker_id in (select w.id from "queue_workers" as w)) is false
             end as overlooked
         from "queue_jobs" as j
-        where j.queue = $7::text and j.priority = i.priority and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
+        where j.queue = $7::text and j.priority = i.priority
+          and j.group_key is null and (j.group_key is null or j.id in (select generate_series(-10000, -1)))
           and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end"
           and j.run_at <= statement_timestamp()
         order by j.run_at, j.id limit (select $8::int8)

@@ -122,7 +122,8 @@ export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion):
     left join lateral (
       select j.run_at from ${queueJobs} as j
       where j.queue = ${queueOf(question.looks, 'i.queue')}
-        and j.priority = band.priority::int2 and ${throughIndex(sql`j.group_key is null`)} and j.run_at >= i.floor
+        and j.priority = band.priority::int2 and ${throughIndex(sql`j.group_key is null`)}
+        and j.run_at >= i.floor
         and j.run_at <= statement_timestamp() + ${question.horizonMs}::float8 * interval '1 millisecond'
         and j.worker_id is null and ${servedKind(question.kinds)}${
           ifTableIs

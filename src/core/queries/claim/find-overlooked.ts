@@ -164,7 +164,8 @@ export function findOverlookedQuery(
               and (j.worker_id in (select w.id from ${queueWorkers} as w)) is false
             end as overlooked
         from ${queueJobs} as j
-        where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority and ${throughIndex(sql`j.group_key is null`)}
+        where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority
+          and ${throughIndex(sql`j.group_key is null`)}
           and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end"
           and j.run_at <= statement_timestamp()${ofSize}
         order by j.run_at, j.id limit (select ${slice}::int8)

@@ -45,7 +45,8 @@ export function countSomeJobsQuery({ queueJobs }: QueueTables, queues: readonly 
           from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)
           cross join lateral (
             select ${columns} from ${queueJobs} as j
-            where j.queue = i.queue and j.priority = p.priority::int2 and ${throughIndex(sql`j.group_key is null`)}
+            where j.queue = i.queue and j.priority = p.priority::int2
+              and ${throughIndex(sql`j.group_key is null`)}
             order by j.run_at, j.id limit ${limit}
           ) as j
           limit ${limit}

@@ -38,7 +38,8 @@ export function jobsOfGroups(
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
           from ${queueJobs} as j
-          where j.ctid = k.at and j.id = k.id and j.queue = ${queue} and j.group_key = ${group} and ${isDue(tables, isServed)}
+          where j.ctid = k.at and j.id = k.id and j.queue = ${queue} and j.group_key = ${group}
+            and ${isDue(tables, isServed)}
             and j.worker_id is distinct from ${place('workerId')}::int8${notLeftOut}
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.

@@ -13,7 +13,8 @@ export function plainJobs(tables: GroupTables, queue: string, lock: SQL): SQL {
       select j.id from ${BANDS}
       cross join lateral (
         select j.id from ${tables.queueJobs} as j
-        where j.queue = ${queue} and j.priority = band.priority::int2 and ${throughIndex(sql`j.group_key is null`)}
+        where j.queue = ${queue} and j.priority = band.priority::int2
+          and ${throughIndex(sql`j.group_key is null`)}
           and ${isFree(tables)}
         order by j.run_at, j.id limit (select ${MAX_ADOPTED}::int8)${lock}
       ) as j
