@@ -21,6 +21,7 @@ export interface StopOptions {
 /** When each step is over, counted from the end of the handlers' time; `stop` promises 5 seconds. */
 const SETTLED_MS = 2_500;
 const GIVEN_UP_MS = 2_750;
+const CLAIMED_MS = 3_500;
 const LEFT_MS = 4_250;
 const ANSWERED_MS = 4_500;
 const ENDED_MS = 4_750;
@@ -57,11 +58,17 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
     Promise.all(
       loops.map((loop) => insist(() => loop.holdings.giveBack(tooLate.signal), tooLate.signal, options)),
     );
+  const giveBackAll = async () => {
+    const mayClaim = !(await resolvesWithin(work, 0));
+    await giveBack();
+    // The last claim may have waited for a lock, and may have taken what was just given back.
+    if (mayClaim && (await resolvesWithin(work, left(CLAIMED_MS)))) await giveBack();
+  };
   const leave = () => insist(() => liveness.leave(), tooLate.signal, options);
   // Beside them: what a feature has to write is worth no job.
   const written = Promise.all(features.map((part) => part.write?.()));
   const canSend = !isPoolEnded(giveUp.signal.reason);
-  const given = canSend ? Promise.all([giveBack().then(leave), written]) : Promise.resolve();
+  const given = canSend ? Promise.all([giveBackAll().then(leave), written]) : Promise.resolve();
   await resolvesWithin(given, left(LEFT_MS));
   tooLate.abort();
   // What was sent by then takes effect before the stop is over, unless the database is silent.
