@@ -128,6 +128,10 @@ describe('the page of a job with steps', () => {
     expect(textOf(await page(dashboardFor(), `/jobs/${id}`))).toContain(
       `Waits for ${links(others.slice(0, 2))} and 9 more: 3 of 12 ended, 1 failed`,
     );
+    // They may be of other queues than those that this viewer sees.
+    const scoped = textOf(await page(dashboardFor({ authorize: () => ({ queues: ['q'] }) }), `/jobs/${id}`));
+    expect(scoped).toContain('Waits for children');
+    expect(scoped).not.toContain('12 ended');
     await endParts(others.slice(2), 0);
     // They have ended, and the job has not been called yet.
     const ended = textOf(await page(dashboardFor(), `/jobs/${id}`));

@@ -148,6 +148,8 @@ function Step({ visit, job, step, found, id }: StepProps) {
 /** The jobs that a step has enqueued, and how many of them have ended. */
 function Children({ visit, of }: { readonly visit: Visit; readonly of: ShownChildren }) {
   const { ids, count, ended, failed } = of;
+  // They may be of queues that this viewer must not see.
+  if (!visit.granted.whole) return 'children';
   return (
     <>
       {ids.map((id, at) => [at === 0 ? '' : ', ', <a href={visit.links.job(id)}>#{id}</a>])}
