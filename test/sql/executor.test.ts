@@ -72,6 +72,12 @@ test.each([
   ['a raw query of Prisma', 'P2010', { clientVersion: '6.0.0', meta: { code: '40001' } }, '40001'],
   ["a raw query of Prisma over a driver's adapter", 'P2010', { clientVersion: '7.0.0', meta: {} }, 'P2010'],
   [
+    'a connection of Prisma over an adapter',
+    'P2010',
+    { clientVersion: '7.0.0', meta: { driverAdapterError: { cause: { kind: 'ConnectionClosed' } } } },
+    undefined,
+  ],
+  [
     'a raw query of Prisma over an adapter that says more',
     'P2010',
     { clientVersion: '7.0.0', meta: { driverAdapterError: { cause: { originalCode: '57P01' } } } },

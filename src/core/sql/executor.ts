@@ -152,10 +152,13 @@ interface DriverError extends Error {
 export function sqlStateOf(error: unknown): string | undefined {
   for (const at of causesOf(error)) {
     const { code, errno, syscall, clientVersion, meta } = at as DriverError;
+    const adapter = meta?.driverAdapterError?.cause;
     // Of the system, whose code is a name such as EPIPE; or of Prisma, but for a raw query, which all are.
     if (typeof errno === 'number' || syscall || (clientVersion && code !== 'P2010')) continue;
+    // Of a connection: what the server refuses has a code.
+    if (adapter && !adapter.originalCode) continue;
     // Bun has it in `errno`, and names in `code`; Prisma has it in `meta`, and deeper there with an adapter.
-    for (const value of [meta?.code, meta?.driverAdapterError?.cause?.originalCode, code, errno]) {
+    for (const value of [meta?.code, adapter?.originalCode, code, errno]) {
       if (typeof value === 'string' && /^[0-9A-Z]{5}$/.test(value)) return value;
     }
   }
