@@ -1,5 +1,6 @@
 import type { Runner } from '../../../core/sql/executor.ts';
 import { Condition } from '../../../core/time/condition.ts';
+import { Doubling } from '../../../core/time/doubling.ts';
 import { jitter } from '../../../core/time/jitter.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
@@ -19,7 +20,6 @@ export interface FreedGroupsOptions {
 /** Workers may have been declared gone by one that died before it told others of them. */
 const INTERVAL_MS = 30_000;
 const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 5_000;
 
 /**
  * Notes the groups whose jobs were held by workers that are gone: at the start, once it is told of such
@@ -56,18 +56,18 @@ export class FreedGroups implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     const { retries } = this.#options;
-    let failures = 0;
+    const delays = new Doubling(FIRST_RETRY_MS, INTERVAL_MS);
+    let allAtMs = performance.now() + jitter(INTERVAL_MS);
     while (!signal.aborted) {
       const hasFailed = await this.#look(signal);
       this.#markReady();
-      if (hasFailed) {
-        const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** failures++, MAX_RETRY_MS);
-        if (await retries.sleep(jitter(pauseMs), signal)) failures = 0;
-        continue;
-      }
-      failures = 0;
-      const isTold = await this.#told.wait(jitter(INTERVAL_MS), signal);
-      if (!isTold) for (const queue of this.#queues) this.#sought.add(queue);
+      if (!hasFailed) {
+        delays.reset();
+        await this.#told.wait(Math.max(allAtMs - performance.now(), 0), signal);
+      } else if (await retries.sleep(jitter(delays.next()), signal)) delays.reset();
+      if (performance.now() < allAtMs) continue;
+      allAtMs = performance.now() + jitter(INTERVAL_MS);
+      for (const queue of this.#queues) this.#sought.add(queue);
     }
   }
 
