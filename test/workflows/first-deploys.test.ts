@@ -74,6 +74,22 @@ test('a step.first to which a deploy adds a time waits for that, from its first 
   expect(await queue.find(database.db, id)).toMatchObject({ output: 'late' });
 });
 
+test('of a delay and a date that a deploy adds to a step.first that has waited for long, the date that is over wins', async () => {
+  const worker = await deploy(plain);
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await stateOf(id)) === 'waiting');
+  await worker.stop();
+  await database.client`update queue_steps set started_at = started_at - interval '2 days'`;
+  const closes = { until: new Date(Date.now() + 300) };
+  await deploy(
+    async ({ step }) =>
+      (await step.first('decision', { approved: approval, remind: { delayMs: 3_600_000 }, closes })).key,
+  );
+  await database.client`update queue_jobs set run_at = now()`;
+  await until(async () => (await stateOf(id)) === 'completed');
+  expect(await queue.find(database.db, id)).toMatchObject({ output: 'closes' });
+});
+
 test('a step.first refuses keys that cannot be stored before it waits', async () => {
   await deploy(async ({ step }) => (await step.first('decision', { 'a\0': approval })).key);
   const { id } = await queue.enqueue(database.db, work, 1);

@@ -235,7 +235,8 @@ function sourceOver(
       const dateMs = source.until.getTime();
       return Math.min(past(dateMs - untilMs), Math.abs(dateMs - (untilMs - leftMs) - waitMs));
     };
-    return [...delays, ...dates].toSorted((a, b) => offMs(a) - offMs(b))[0];
+    // Of two that fit, the date: it is the same in each run, while a delay may be shorter now than it was.
+    return [...dates, ...delays].toSorted((a, b) => offMs(a) - offMs(b))[0];
   }
   if (earliest === undefined || (leftMs === 0 && shortest?.delayMs === 0)) return shortest;
   const nowMs = earliest.until.getTime() - leftMs;
