@@ -1,12 +1,10 @@
 import type { SQL } from 'drizzle-orm';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { NewJob } from '../../src/core/job/new-job.ts';
 import { claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
 import { findDueQuery } from '../../src/core/queries/claim/find-due.ts';
 import { findDueIdsQuery } from '../../src/core/queries/claim/find-due-ids.ts';
 import { findOverlookedQuery } from '../../src/core/queries/claim/find-overlooked.ts';
-import { insertOneJobQuery } from '../../src/core/queries/enqueue/insert-one-job.ts';
 import { countSomeJobsQuery } from '../../src/core/queries/operate/count-some-jobs.ts';
 import { findFirstDueQuery } from '../../src/core/queries/operate/find-first-due.ts';
 import { findHeadsQuery } from '../../src/core/queries/operate/find-heads.ts';
@@ -37,17 +35,6 @@ const GROUPS = 2_500;
 /** Each statement reads less than the queue once. */
 const MOST_ROWS = JOBS / 2;
 const MODES: readonly PlanMode[] = ['force_custom_plan', 'force_generic_plan'];
-const duplicate: NewJob = {
-  queue: 'q',
-  kind: 'k',
-  payload: '{"n":2}',
-  priority: 5,
-  maxAttempts: 20,
-  delayMs: 0,
-  runAtMs: null,
-  uniqueKey: 'an order with a long number 7',
-  metadata: '{}',
-};
 let backend: Backend;
 let workerId = 0;
 
@@ -121,7 +108,6 @@ describe('jobs in no group', () => {
     'what is passed over': () => findPassedOverQuery(tables, 1_000),
     'a count of some': () => countSomeJobsQuery(tables, ['q']),
     'an adoption': () => findPlainJobsQuery(groupedTables(), 'q'),
-    'a duplicate': () => insertOneJobQuery(database.db, tables, duplicate).getSQL(),
     'a signal by unique key': () =>
       sendSignalQuery(
         { ...tables, ...workflowTables },

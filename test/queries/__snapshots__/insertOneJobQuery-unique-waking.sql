@@ -8,8 +8,7 @@ with "inserted" as (
     where i.run_at <= statement_timestamp()), "enqueued" as (
     select coalesce(i.id, (
         select j.id from "queue_jobs" as j
-        where j.queue = $10 and j.kind = $11 and j.unique_key = $12
-          and j.unique_key is not null and (j.unique_key is not null or j.id in (select generate_series(-10000, -1))))) as id, coalesce((select not w.woke from woke as w), i.id is null) as duplicate
+        where j.queue = $10 and j.kind = $11 and j.unique_key = $12)) as id, coalesce((select not w.woke from woke as w), i.id is null) as duplicate
     from (select 1) as one left join inserted as i on true) select "id", "duplicate" from "enqueued"
 -- $1 = "mail"
 -- $2 = "mail"

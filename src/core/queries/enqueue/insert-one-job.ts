@@ -6,7 +6,6 @@ import type { NewJob } from '../../job/new-job.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { NO_DATABASE } from '../../sql/executor.ts';
 import { anyInGroup, groupNotes } from '../../sql/grouped-jobs.ts';
-import { throughIndex } from '../../sql/through-index.ts';
 import { notified, type WakeUp, wakePayload } from '../../sql/wake-up.ts';
 import { plainInsert } from './insert-jobs.ts';
 
@@ -42,8 +41,7 @@ export function insertOneJobQuery(
       ? sql`null`
       : sql`(
         select j.id from ${queueJobs} as j
-        where j.queue = ${job.queue} and j.kind = ${job.kind} and j.unique_key = ${job.uniqueKey}
-          and ${throughIndex(sql`j.unique_key is not null`)})`;
+        where j.queue = ${job.queue} and j.kind = ${job.kind} and j.unique_key = ${job.uniqueKey})`;
   const fields = {
     id: sql<number | null>`coalesce(i.id, ${standing})`.mapWith(Number).as('id'),
     // Part of a column that is read, or Postgres may leave the notification out.
