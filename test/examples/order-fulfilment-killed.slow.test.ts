@@ -88,7 +88,7 @@ test.skipIf(process.env.DRIZZLE === 'v1')(
     for (const order of undecided) await decide(order, links.get(order.id));
     await until(async () => (await client`select from queue_jobs`).length === 0);
     survivor.child.kill('SIGTERM');
-    expect(await survivor.exit).toEqual([0, null]);
+    expect(await survivor.exit()).toEqual([0, null]);
 
     const repeats =
       await client`select what, sum(times - 1)::int as times from service_calls group by 1 order by 1`;

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import type { FaultPoint } from '../../src/core/sql/fault-point.ts';
 import type { UsedTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 import { startProcess } from './worker-process.ts';
 
 /** Where a worker dies: at a point of the library, around any statement, or whenever it pleases the kernel. */
@@ -29,8 +29,35 @@ export function startDoomedWorker({ database, program, from }: DoomedWorkerOptio
     DOOM_FROM: from,
     ...(doom !== undefined && { DOOM: doom }),
   });
-  onTestFinished(() => void started.child.kill('SIGKILL'));
-  return { ...started, exit: once(started.child, 'exit') };
+  const { child, output } = started;
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return {
+    ...started,
+    /** Waits until it has ended; where it does not end, the error says what it was to do. */
+    async exit(): Promise<readonly [number | null, NodeJS.Signals | null]> {
+      try {
+        await until(() => child.exitCode !== null || child.signalCode !== null);
+      } catch (error) {
+        const work = doom === undefined ? 'to stop' : `to die ${doom}`;
+        throw new Error(`a worker was ${work}, and has not ended\n${await stateOf(database)}\n${output()}`, {
+          cause: error,
+        });
+      }
+      return [child.exitCode, child.signalCode];
+    },
+  };
+}
+
+/** What there is to do, and what the connections do. */
+async function stateOf({ client }: UsedTestDatabase): Promise<string> {
+  const jobs = await client`
+    select state, worker_id is not null as is_held, run_at <= now() as is_due, count(*)::int
+    from queue_jobs group by 1, 2, 3 order by 1, 2, 3`;
+  const connections = await client`
+    select pid, state, wait_event, pg_blocking_pids(pid) as blocked_by,
+      (now() - state_change)::text as since, left(query, 120) as query
+    from pg_stat_activity where datname = current_database() and backend_type = 'client backend'`;
+  return [...jobs, ...connections].map((row) => JSON.stringify(row)).join('\n');
 }
 
 /** Runs a worker until it is killed where it works; a kill counts only then. */
@@ -45,7 +72,7 @@ async function workUntilKilled(options: DoomedWorkerOptions, place: Place): Prom
     expect(child.signalCode ?? child.exitCode).toBeNull();
     child.kill('SIGKILL');
   }
-  expect(await exit, output()).toEqual([null, 'SIGKILL']);
+  expect(await exit(), output()).toEqual([null, 'SIGKILL']);
   const [row] = await options.database.client<{ held: number }[]>`
     select count(*)::int as held from queue_jobs
     where worker_id = (select id from queue_workers where name like ${`%:${child.pid}`})`;

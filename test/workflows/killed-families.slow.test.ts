@@ -102,7 +102,7 @@ test(`parents, flows and batches whose workers are killed ${KILLS} times end onc
   const survivor = startDoomedWorker(worker);
   await until(async () => (await client`select from queue_jobs`).length === 0);
   survivor.child.kill('SIGTERM');
-  expect(await survivor.exit, survivor.output()).toEqual([0, null]);
+  expect(await survivor.exit(), survivor.output()).toEqual([0, null]);
   tellOf(deaths, `${families.length} families`);
   expect(deaths).toHaveLength(KILLS);
   expect(deaths.some(({ held }) => held > 0)).toBe(true);
@@ -159,7 +159,7 @@ test('a worker that is killed between the end of the last child and its count: t
   const { id } = await queue.enqueue(db, document, 1);
   await until(async () => (await queue.find(db, id))?.state === 'waiting');
   const { exit, output } = startDoomedWorker({ ...worker, from: 'claim: answered' }, 'at:settle: finished:1');
-  expect(await exit, output()).toEqual([null, 'SIGKILL']);
+  expect(await exit(), output()).toEqual([null, 'SIGKILL']);
   const ended = queue.waitFor(db, document, id, { timeoutMs: 40_000 });
   // A look comes once a second.
   expect(await runningMsUntil(ended)).toBeLessThan(5_000);
