@@ -19,8 +19,8 @@ const UNDER_WAY = 60;
 const database = useTestDatabase({ max: 5, template: false });
 
 const PLACES = [
-  'at:claim: answered',
   'at:begin: written',
+  'at:claim: answered',
   'at:step: done',
   'at:step: recorded',
   'at:signal: received',
