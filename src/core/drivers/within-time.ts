@@ -73,7 +73,7 @@ export async function withinTime<T>(
   }
 }
 
-/** Waits for each answer of a transaction for so long, and for the connection to begin with. */
+/** Waits for each answer of a transaction for this long, and for the connection to begin with. */
 class Patience {
   readonly #ms: number;
   readonly #lost: Promise<never>;

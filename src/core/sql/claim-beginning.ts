@@ -23,7 +23,7 @@ export interface Beginners {
   readonly provenKinds: readonly string[];
 }
 
-/** `all`, those that do not {@link beginsLater}, or so many of the first. */
+/** `all`, those that do not {@link beginsLater}, or this many of the first. */
 export type Beginning = 'all' | 'unless later' | { readonly first: Value<0 | 1> };
 
 /** The number of the attempt that begins with the claim. One that never began is not counted twice. */

@@ -28,7 +28,7 @@ export interface Claim {
   /** The most jobs to claim; fewer when their payloads are large. */
   readonly limit: number;
   /**
-   * Which jobs begin with the claim: so many of the first, or {@link Beginners}. Others on their last
+   * Which jobs begin with the claim: this many of the first, or {@link Beginners}. Others on their last
    * attempt, or whose previous one left no error, are claimed without beginning: a crash does not spend it.
    * @default undefined all of them begin
    */

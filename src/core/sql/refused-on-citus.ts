@@ -14,7 +14,7 @@ export function refusedOnCitus(error: unknown): QueueError | undefined {
   if (!cause?.message.includes(CONSTRAINT)) return undefined;
   return new QueueError(
     'Citus refuses the statements that claim from groups and end batches, so a job in a group or a ' +
-      'batch would wait for ever there. Leave groups out of the limits of this queue and enqueue no ' +
+      'batch would wait forever there. Leave groups out of the limits of this queue and enqueue no ' +
       'batches, or keep its tables in PostgreSQL without Citus',
     { cause },
   );

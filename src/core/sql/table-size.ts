@@ -7,7 +7,7 @@ import { quotedName } from './quoted-name.ts';
  * For which tables the plan of a prepared statement may be kept. Such a statement reads nothing unless the
  * table is so when it runs.
  *
- * - `small`: at most 512 kB. Any plan will do, one for an empty table too: to read so much ten times takes
+ * - `small`: at most 512 kB. Any plan will do, one for an empty table too: to read that much ten times takes
  *   one to five milliseconds.
  * - `grown`: more than that. A plan that is made then finds the next rows in order, or rows by their ids, by
  *   an index, whatever the statistics say: to read all looks more expensive. And an index stays right however

@@ -17,7 +17,7 @@ export interface DrainResult {
 }
 
 /**
- * Lets a worker that ends when its queues are empty work, and stops it: after so many milliseconds at most,
+ * Lets a worker that ends when its queues are empty work, and stops it: after this many milliseconds at most,
  * or when a signal is aborted.
  */
 export async function drainBy(

@@ -60,7 +60,7 @@ export interface PlainWorkerOptions<
    * @default 25_000 (within the 30 s that most platforms give)
    */
   shutdownTimeoutMs?: number | undefined;
-  /** How long results are kept, in milliseconds; `Infinity` for ever. @default 604_800_000 (7 days) */
+  /** How long results are kept, in milliseconds; `Infinity`: forever. @default 604_800_000 (7 days) */
   retentionMs?: number | undefined;
   /**
    * How long another worker whose session has ended must not be seen before it is declared gone and its jobs
@@ -79,7 +79,7 @@ export interface PlainWorkerOptions<
   /**
    * How long another worker that still holds its session must not be seen before it is declared gone, in
    * milliseconds, 15,000–3,600,000: its process hangs. A shorter time recovers sooner from a process that
-   * hangs for ever; a longer one lets handlers block the event loop for longer.
+   * hangs forever; a longer one lets handlers block the event loop for longer.
    * @default 60_000
    */
   frozenMs?: number | undefined;

@@ -100,7 +100,7 @@ export function listFilter(queue: Queue, flags: FilterFlags): ListFilter {
 /**
  * The same as what a statement of ours looks for.
  *
- * @param states those that the command is about: with another one it would wait for ever
+ * @param states those that the command is about: with another one it would wait forever
  */
 export function searchOf(queue: Queue, flags: FilterFlags, states: readonly State[] = STATES): JobSearch {
   const { kind, group, state, payload, createdAfter, createdBefore } = listFilter(queue, flags);

@@ -49,7 +49,7 @@ export class ShownValues {
     return shown === text ? json(value) : (shown ?? HIDDEN);
   }
 
-  /** A value of JSON: in a line, or with so many spaces before what is within. */
+  /** A value of JSON: in a line, or indented by this many spaces. */
   value(job: JobRecord, field: Field, value: unknown, space?: number): string {
     if (this.#show === undefined) return json(value, space);
     const text = json(value);

@@ -65,7 +65,7 @@ export interface Figures {
 /** The time that charts are about. */
 export const MINUTES = 60;
 const MAX_WORKERS = 500;
-/** For so long the first figures of a process are those that are available at once. */
+/** For this long a process shows first figures that are available at once. */
 const FIRST_MS = 10_000;
 
 /** From the best to the worst. */

@@ -39,7 +39,7 @@ const IN_ORDER: Readonly<Record<LiveState, number>> = {
   scheduled: 20_000,
   waiting: 20_000,
 };
-/** Above so many, jobs of groups are sought by id: reading each band would read too little of it. */
+/** Above this many, jobs of groups are searched by id: reading each band would read too little of it. */
 const MAX_BANDS = 400;
 /** An index finds all live jobs of a group that has no more. */
 const MAX_OF_GROUP = 10_000;

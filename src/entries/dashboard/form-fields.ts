@@ -26,7 +26,7 @@ export async function fieldsOf(c: Context): Promise<Fields | undefined> {
   return bad ? undefined : fields;
 }
 
-/** The body of a request, read no further than so many bytes; `undefined` where there are more. */
+/** The body of a request, read up to this many bytes; `undefined` where there are more. */
 async function textUpTo({ body }: Request, bytes: number): Promise<string | undefined> {
   if (body === null) return '';
   // Without a content-length the length is unknown.

@@ -97,7 +97,7 @@ export async function countChosen(visit: Visit, chosen: Chosen): Promise<Counted
   });
 }
 
-/** How far it is to go, and of what it must know. */
+/** Where to stop, and which jobs to leave out. */
 export interface Bounds {
   /** The last id that is meant. */
   readonly until: number;

@@ -5,7 +5,7 @@ import type { Cursor } from './find-jobs.ts';
 import { type Look, within } from './looks.ts';
 import { type Turns, turnsOf } from './turns.ts';
 
-/** So many answers are kept, and so many of what one viewer has asked for. */
+/** How many answers are kept, and how many of one viewer. */
 const KEPT = 200;
 const KEPT_OF_VIEWER = 20;
 
@@ -68,7 +68,7 @@ interface Known {
 
 /**
  * Looks whose names contain what viewers write: filters, ids, cursors. Equal ones are shared by all viewers,
- * rest each by itself, and take turns. What one viewer invents drops answers of that viewer only.
+ * rest each by itself, and take turns. New names from one viewer push out answers of that viewer only.
  */
 export class Searches {
   readonly #db: Database;

@@ -3,7 +3,7 @@ import type { Telling } from '../filter/leave-refused.ts';
 
 /** How many jobs are changed at a time. */
 export const BATCH = 1_000;
-/** A request goes on for about so long; then its page says how far it is. */
+/** A request works for about this long; then its page says how far it has come. */
 const BUDGET_MS = 3_000;
 
 /** What is done so far with many jobs. */

@@ -11,7 +11,7 @@ export function isoTime(text: string): Date | undefined {
   return ISO.test(text) ? timeAt(Date.parse(text)) : undefined;
 }
 
-/** The time that so long ago was. */
+/** The time that is this long ago. */
 export function timeAgo(ms: number): Date | undefined {
   return timeAt(Date.now() - ms);
 }

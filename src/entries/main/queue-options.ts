@@ -48,7 +48,7 @@ export interface CreateQueueOptions<
   /**
    * Whether `enqueue`, `enqueueMany`, `enqueueFrom`, `enqueueFlow` and `enqueueBatch` take transactions only.
    * With a plain `db` a job commits by itself, also inside `db.transaction(…)` where `tx` was meant: its
-   * rollback leaves the job, and on a pool of one connection it waits for ever. `enqueueQuery`, for batches
+   * rollback leaves the job, and on a pool of one connection it waits forever. `enqueueQuery`, for batches
    * of the driver, and `run` take a `db` anyway.
    * @default false
    */

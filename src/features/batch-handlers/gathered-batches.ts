@@ -73,7 +73,7 @@ export class GatheredBatches implements Gathered {
     return this.#use.jobsPerSlot;
   }
 
-  /** How many jobs to claim, with `free` slots and so many jobs ahead: also what fills the batches. */
+  /** How many jobs to claim with `free` slots and this many jobs ahead; some of them fill batches. */
   demand(free: number, ahead: number): number {
     let open = 0;
     let filled = 0;

@@ -75,7 +75,7 @@ export class Gathering<T> {
     return this.#waiting.slice(0, this.#options.maxSize).map(({ attempt }) => attempt);
   }
 
-  /** Takes the next batch, or so many of it. */
+  /** Takes the next batch, or the first jobs of it. */
   take(most = this.#options.maxSize): T[] {
     const taken = this.#waiting.splice(0, most);
     this.#due = Math.max(0, this.#due - taken.length);

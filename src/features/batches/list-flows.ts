@@ -16,7 +16,7 @@ export interface FlowFilter {
   /** 1–1,000 flows a page. @default 50 */
   readonly limit?: number | undefined;
   /**
-   * Look at so many flows at most, 1 to 1,000,000, beginning at the `cursor`. Where more are left and the
+   * Look at this many flows at most, 1 to 1,000,000, beginning at the `cursor`. Where more are left and the
    * page is not full, it is `truncated`.
    * @default 10_000
    */

@@ -20,7 +20,7 @@ export interface BandsToFind {
   readonly queues: readonly string[] | undefined;
   /** Only of this group. */
   readonly group: string | undefined;
-  /** At most so many of jobs without a group, and so many of jobs in groups. */
+  /** At most this many of jobs without a group, and as many of jobs in groups. */
   readonly limit: number;
 }
 

@@ -34,7 +34,7 @@ export interface ErrorsToGroup {
   readonly scope: JobScope;
   readonly kind?: string | undefined;
   readonly queue?: string | undefined;
-  /** Only those that were discarded within so many hours; all of them without it. */
+  /** Only those that were discarded within this many hours; all of them without it. */
   readonly hours?: number | undefined;
   /** How many of the newest discarded jobs to read. */
   readonly bound: number;

@@ -26,7 +26,7 @@ export interface FoundPassedOver {
   readonly areAll: boolean;
 }
 
-/** So many jobs behind the head are looked at, and so many that are parked. */
+/** How many jobs behind the head are looked at, and how many that are parked. */
 const LOOK = sql.raw('1000');
 
 /**

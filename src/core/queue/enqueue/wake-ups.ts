@@ -13,7 +13,7 @@ export const ANY_QUEUE = '';
 
 interface Bucket {
   tokens: number;
-  /** When it had so many, by `now`. */
+  /** When it had this many, by `now`. */
   atMs: number;
 }
 

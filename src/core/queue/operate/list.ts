@@ -34,7 +34,7 @@ export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
   /** Only jobs that have ended, before this time. */
   finishedBefore?: Date | undefined;
   /**
-   * Look through so many of the newest ids at most, 1 to 10,000,000, beginning at the `cursor`. Where more
+   * Look through this many of the newest ids at most, 1 to 10,000,000, beginning at the `cursor`. Where more
    * are left and the page is not full, it is `truncated`.
    * @default 100_000 with `payload` or a time, otherwise no limit
    */

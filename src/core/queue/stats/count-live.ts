@@ -62,7 +62,7 @@ const HEADS_MS = 500;
 const RETRYING_MS = 500;
 const ESTIMATED_MS = 500;
 /**
- * What the statements of an answer take at most on a quiet machine: so much, and so much for each page of
+ * What the statements of an answer take at most on a quiet machine: a fixed time, and one for each page of
  * 8 kB that the tables and their indexes have. Counting a million jobs takes a tenth of it.
  */
 const ANSWER_MS = 20;

@@ -30,14 +30,14 @@ export class Rest {
    */
   mostMs = Number.POSITIVE_INFINITY;
 
-  /** @param times one part in so many of the time @param burstMs and so much at once */
+  /** @param times one part in this many of the time @param burstMs and this much at once */
   constructor(times = TIMES, burstMs = BURST_MS, maxRestMs = MAX_REST_MS) {
     this.#times = times;
     this.#burstMs = burstMs;
     this.#maxRestMs = maxRestMs;
   }
 
-  /** When what took so long may be asked for again, by the monotonic clock. */
+  /** When what took this long may be asked for again, by the monotonic clock. */
   after(tookMs: number): number {
     const now = performance.now();
     const costMs = Math.min(tookMs, this.mostMs);

@@ -81,7 +81,7 @@ export interface WorkerEvents {
    * Drizzle's, which repeats the parameters. Without a listener its name, message and stack go to stderr.
    */
   error: [{ readonly error: unknown; readonly during: string }];
-  /** A stop has begun: nothing more is claimed, and so many handlers may end within `timeoutMs`. */
+  /** A stop has begun: nothing more is claimed, and `running` handlers may end within `timeoutMs`. */
   stopping: [{ readonly running: number; readonly timeoutMs: number }];
   /** The worker has stopped: nothing of it runs any more. */
   stopped: [];

@@ -49,7 +49,7 @@ export interface Gate {
   /** Learns from a claim, whose jobs wait or have begun, which kinds have more jobs than were claimed. */
   noteClaim(claim: ClaimAtGate): void;
 
-  /** The first of those that wait that may begin. */
+  /** The first waiting job that may begin. */
   next<T extends { readonly job: JobAtGate }>(waiting: readonly T[]): T | undefined;
   /** Takes what a job needs as it begins; false where it may not. What `next` saw may be void by now. */
   begin(job: JobAtGate): boolean;

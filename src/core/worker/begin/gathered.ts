@@ -30,7 +30,7 @@ export interface Gathered {
   readonly isReady: boolean;
   /** The jobs of the batch that waits and stands first; none if none waits. */
   readonly next: readonly ClaimedJob[];
-  /** How many jobs to claim, with `free` slots and so many jobs ahead. */
+  /** How many jobs to claim, with `free` slots and this many jobs ahead. */
   demand(free: number, ahead: number): number;
   /** Takes in those of the claimed attempts that wait for others of their kind; returns the rest. */
   add(attempts: readonly Attempt[]): readonly Attempt[];

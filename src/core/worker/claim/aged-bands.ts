@@ -1,7 +1,7 @@
 import { MAX_PRIORITY } from '../../job/limits.ts';
 import type { Band } from '../../queries/claim/claim-jobs.ts';
 
-/** With so many bands, and one for each job to claim, what follows is not split: each takes 3 µs. */
+/** With this many bands, and one for each job to claim, what follows is not split: each takes 3 µs. */
 const ENOUGH = 30;
 
 export interface AgedClaim {

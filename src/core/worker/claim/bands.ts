@@ -47,7 +47,7 @@ export class Bands {
     this.#agingMs = agingMs;
   }
 
-  /** Where a claim of so many jobs that is sent now looks, in its order. */
+  /** Where a claim of this many jobs that is sent now looks, in its order. */
   next(limit: number, nowMs: number): Band[] {
     const floorsMs = this.#passed.map(({ floorMs }) => floorMs);
     // The first claim knows no time of the database; it is one without aging.

@@ -306,7 +306,7 @@ export class ClaimLoop implements IdleQueue {
     this.#options.watch?.remove(this);
   }
 
-  /** More may be worth a claim: of a kind that the last one has left out, nothing else tells. */
+  /** Wakes for jobs of kinds that the last claim left out: nothing else reports those. */
   #noteRoom(): void {
     this.#changes.signal();
     if (this.#claims.hasNewRoom) this.wake();

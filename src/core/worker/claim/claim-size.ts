@@ -3,9 +3,8 @@ import { MAX_CLAIM_BYTES } from '../../sql/claim-statement.ts';
 
 /** The least weight of one job in what is known of the size of payloads: as in `Prefetch`. */
 const WEIGHT = 0.05;
-/** For so long after a claim that was too large, none comes near its size. */
+/** For this long after a claim that was too large, claims stay below a share of its size. */
 const SHY_MS = 60_000;
-/** How near. */
 const SHY_SHARE = 0.75;
 /** No claim asks for more. */
 const MAX_JOBS = 10_000;
@@ -29,7 +28,7 @@ export class ClaimSize {
     return Math.max(1, Math.min(limit, this.#most, byBytes));
   }
 
-  /** A claim of so many jobs was too large. Returns whether a smaller one is worth a try. */
+  /** A claim of this many jobs was too large. Returns whether a smaller one is worth a try. */
   shrink(limit: number, nowMs: number): boolean {
     this.#failed = limit;
     this.#failedMs = nowMs;
@@ -37,7 +36,7 @@ export class ClaimSize {
     return limit > 1;
   }
 
-  /** Learns from a claim that asked for so many jobs. */
+  /** Learns from a claim that asked for this many jobs. */
   note(limit: number, jobs: readonly ClaimedJob[], nowMs: number): void {
     for (const { payloadBytes } of jobs)
       this.#recentBytes = Math.max(payloadBytes, this.#recentBytes * (1 - WEIGHT));

@@ -15,13 +15,13 @@ export interface ClaimTriesOptions extends Omit<RefusedClaimsOptions, 'onRefused
 export interface ClaimToTry<T> {
   /** The most jobs that there is use for. */
   readonly limit: number;
-  /** Sends it for at most so many, without the jobs that are set aside now. */
+  /** Sends it for at most `limit` jobs, without those that are set aside now. */
   readonly send: (limit: number, without: readonly number[]) => Promise<T>;
   /** Reads the ids of the jobs that it may have met, without those. */
   readonly candidates: (limit: number, without: readonly number[]) => Promise<readonly number[]>;
 }
 
-/** Reads at least so many of the jobs that a refused claim may have met: of a few, all may be bad. */
+/** A search after a refusal reads at least this many jobs: in a smaller sample all may be bad. */
 const MIN_CANDIDATES = 100;
 
 /**

@@ -3,14 +3,14 @@ import type { Database } from '../../sql/executor.ts';
 import { perDatabase } from '../../sql/per-database.ts';
 import { resultWithin } from '../../time/resolves-within.ts';
 
-/** From so many jobs on a claim takes a turn. Smaller ones are over before they are in another's way. */
+/** From this many jobs on, a claim takes a turn. Smaller ones are over before they are in another's way. */
 const MANY = 500;
 /** Longer than a claim of thousands takes on a busy machine. After it others go on beside one that hangs. */
 const MAX_TURN_MS = 1_000;
 
 const turns = /* @__PURE__ */ perDatabase(() => new Map<string, ClaimTurn>());
 
-/** That of a large claim. Only those who wait for it need a timer: most claims meet no other. */
+/** The turn of one large claim. Only waiting claims need a timer, and most never wait. */
 interface Turn {
   /** Fulfilled when it may begin. */
   readonly ready: Promise<void> | undefined;

@@ -125,7 +125,7 @@ export class Claims implements QueueClaims {
     const limit = Math.min(...lanes.map((lane) => this.#roomOf(lane)));
     const answer = await this.#inOrder(lanes, limit, beginning);
     this.#heldUp = limit < most && !answer.sawEnd;
-    // Nothing else tells of those: a sweep does not go on while enough is found.
+    // Nothing else reports these: a sweep pauses once it has found enough.
     return { ...answer, among: some, goesOn: open.some(hasFound) };
   }
 

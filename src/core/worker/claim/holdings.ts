@@ -21,7 +21,7 @@ export interface HoldingsOptions {
   readonly attempts: Attempts;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
-  /** Called when jobs may be held of which it is not known: {@link Holdings.releaseUnknown} is due. */
+  /** Called when the worker may hold jobs that it does not know: {@link Holdings.releaseUnknown} is due. */
   readonly onDue: () => void;
   /** Called when jobs were given back, or may have been, to places that claims may have passed. */
   readonly onReleased: () => void;
@@ -33,13 +33,13 @@ const LAST_AGAIN_MS = 100;
 /** When what is locked or refused is tried again: these pauses double. */
 const FIRST_AGAIN_MS = 250;
 const MAX_AGAIN_MS = 30_000;
-/** After so many refusals at once the rest is tried later: the next claim waits for this. */
+/** After this many refusals at once the rest is tried later, since the next claim waits meanwhile. */
 const MAX_REFUSALS = 50;
 
 /** Which jobs of a claim are still held, with the fence of each by id; `undefined`: all. */
 type Held = ReadonlyMap<number, number> | undefined;
 
-/** A job of which the worker did not know that it holds it. */
+/** A job that the worker holds without knowing it. */
 interface UnknownJob extends HeldJob {
   readonly mayHaveBegun: boolean;
 }

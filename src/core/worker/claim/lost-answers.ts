@@ -6,7 +6,7 @@ import { lateAnswerTo } from '../statements/no-answer-error.ts';
  */
 const SUSPECT_MS = 16 * 60_000;
 const FIRST_RELEASE_MS = 5_000;
-/** Each release reads the whole table, and a claim that comes late is the less likely the later. */
+/** Each release reads the whole table, and the later it is, the less likely a claim still arrives. */
 const TIMES_LATER = 1.5;
 
 /** When to give back what a claim whose answer was lost may have taken: its worker does not know of it. */

@@ -1,4 +1,4 @@
-/** Among so many, trials find the row that refuses. */
+/** Among this many jobs, trial claims find the one whose row is refused. */
 const FEW = 4;
 /** No claim asks for more, so that it may as well ask for all. */
 const MAX_JOBS = 10_000;
@@ -10,7 +10,7 @@ const MAX_JOBS = 10_000;
  * for all again: another may be near.
  */
 export class NearRefusal {
-  /** The row that refuses is among the next so many, as far as is known. */
+  /** The row that refuses is among this many next ones, as far as is known. */
   #within = Number.POSITIVE_INFINITY;
   /** The most to ask for beyond it. */
   #most = Number.POSITIVE_INFINITY;
@@ -21,7 +21,7 @@ export class NearRefusal {
     return Math.min(limit, this.#most, half);
   }
 
-  /** A claim of so many was refused. Returns whether a smaller one is worth a try. */
+  /** A claim of this many was refused. Returns whether a smaller one is worth a try. */
   noteRefused(limit: number): boolean {
     if (limit <= FEW) return false;
     this.#within = limit;
@@ -34,7 +34,7 @@ export class NearRefusal {
     this.#most = found ? 2 * FEW : Number.POSITIVE_INFINITY;
   }
 
-  /** A claim of so many was accepted, and has brought so many jobs. */
+  /** A claim was accepted: how many jobs it asked for, and how many it brought. */
   noteAccepted(limit: number, claimed: number): void {
     if (this.#most === Number.POSITIVE_INFINITY && this.#within === Number.POSITIVE_INFINITY) return;
     this.#within -= claimed;

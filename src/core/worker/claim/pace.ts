@@ -24,7 +24,7 @@ export interface ClaimResult {
   readonly among: boolean;
   /** Whether no attempt ran when the claim began: what ends during a claim may be due again, unseen. */
   readonly quiet: boolean;
-  /** Whether it was made only since a job was told of, by one of those who tell of each. @default false */
+  /** Whether only a notification caused it, in a queue that notifies of each job. @default false */
   readonly told?: boolean | undefined;
   /** Whether it has seen the last due job. @default true */
   readonly sawEnd?: boolean | undefined;

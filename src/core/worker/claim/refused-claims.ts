@@ -28,11 +28,11 @@ export interface RefusedClaimsOptions {
 const MAX_SEARCH_MS = 10_000;
 /** And it is not waited for any longer: a connection may be silent. */
 const MAX_ANSWER_MS = 20_000;
-/** When so many parts were refused and none was accepted, a search asks whether everything is. */
+/** After this many refusals and no success, a search checks whether every job is refused. */
 const DOUBTFUL_PARTS = 63;
-/** By so many jobs, spread evenly. */
+/** It tries this many jobs, spread evenly. */
 const SAMPLES = 8;
-/** So many jobs may be refused one after the other with no claim accepted in between; later more. */
+/** This many jobs may be refused in a row with no accepted claim in between; later more. */
 const FIRST_STREAK = 32;
 const MAX_STREAK = 1_000;
 /** After that, no search before this time; later less often. */
@@ -64,7 +64,7 @@ export class RefusedClaims {
     this.#options = options;
   }
 
-  /** A claim was accepted, and has brought so many jobs. */
+  /** A claim was accepted, and has brought this many jobs. */
   noteAccepted(claimed: number): void {
     if (!this.#isDoubtful) return;
     this.#isDoubtful = claimed === 0;
@@ -80,8 +80,8 @@ export class RefusedClaims {
   }
 
   /**
-   * Sets aside those of the jobs that a refused claim may have met which refuse it. Returns whether there are
-   * some, so that the same claim without them is worth a try. Never rejects.
+   * Searches the jobs that a refused claim may have read, and sets aside the ones that cause the refusal.
+   * Returns whether there are some, so that the same claim without them is worth a try. Never rejects.
    *
    * @param limit how many the claim has asked for
    * @param candidates reads the ids of the jobs that it may have met, in the order of the claim, and more

@@ -69,7 +69,7 @@ export class SetAside {
   }
 
   /**
-   * Without these jobs a claim was accepted. Returns those that were not told of.
+   * A claim without these jobs was accepted. Returns the ones that no event has reported yet.
    * @param proven whether it has brought other jobs
    */
   confirm(proven: boolean): readonly JobAside[] {

@@ -14,7 +14,7 @@ const MAX_PAUSE_MS = 5_000;
 const MIN_PAUSE_MS = 10;
 /** And this part of the time since the last job: the longer that is ago, the fewer are still to commit. */
 const QUIET_SHARE = 10;
-/** Workers of the same queues and kinds find for each other, so each of up to so many sweeps less often. */
+/** Workers of the same queues and kinds find for each other, so each sweeps less often, up to this many. */
 const MAX_CREW = 50;
 /** In a queue where no job comes, slices need not follow each other sooner. */
 const MAX_QUIET_PAUSE_MS = 1_000;

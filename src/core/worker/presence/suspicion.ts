@@ -2,7 +2,7 @@ import type { GoneWorker, WorkersCheck } from '../../queries/presence/check-work
 
 /**
  * Answers further apart have missed what was between: this worker was cut off, blocked or suspended. A
- * server's clock that has moved on by so much more than time was set, or this machine was suspended.
+ * server's clock that has moved on by this much more than the time was set, or this machine was suspended.
  */
 const MAX_GAP_MS = 4_500;
 /** After it was cut off itself, a worker suspects no peer for as long as that took, within these bounds. */
@@ -63,7 +63,7 @@ export class Suspicion {
 
   /**
    * Learns what a server's clock said to a question that was sent at `sentMs`. When it was set ahead, all
-   * peers look silent until their next beat. Servers behind one address may differ for ever, so each is
+   * peers look silent until their next beat. Servers behind one address may differ forever, so each is
    * compared with itself; but one that takes over, with the one before it.
    */
   noteClock({ serverStartedAt, serverMs }: ServerClock, sentMs: number, nowMs: number): void {

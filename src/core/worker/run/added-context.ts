@@ -21,7 +21,8 @@ export interface AttemptAddedTo {
   /** Ends the attempt at once: it has failed. */
   end(reason: Error): void;
   /**
-   * Ends the attempt: its job is due again after so many milliseconds, or when something unparks it (`null`).
+   * Ends the attempt: its job is due again after this many milliseconds, or when something unparks it
+   * (`null`).
    */
   wait(delayMs: number | null): void;
   /**

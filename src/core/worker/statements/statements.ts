@@ -28,7 +28,7 @@ export type WorkerPart =
 const LEAST_MS = 5_000;
 /** The most, however slow the statements of its sort have been. */
 const MOST_MS = 600_000;
-/** A statement may take so many times as long as its sort lately took while others were answered. */
+/** A statement may take this many times as long as its sort lately took, while others were answered. */
 const TIMES_SLOWEST = 4;
 /** What one answer is worth to that memory: it fades over a few hundred. */
 const FADING = 0.99;

@@ -6,7 +6,7 @@ import type { WorkerEmitter } from '../base/events.ts';
 import type { Until } from '../base/until.ts';
 
 export interface PruneOptions {
-  /** Deletes so many rows at most. */
+  /** Deletes at most `limit` rows. */
   readonly prune: (limit: number) => Promise<PruneResult>;
   /** What it deletes, for errors. */
   readonly what: string;

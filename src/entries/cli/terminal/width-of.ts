@@ -7,7 +7,7 @@ export function widthOf(text: string): number {
   return stringWidth(text);
 }
 
-/** The beginning of a text that takes so many columns at most; what is cut ends in an ellipsis. */
+/** The beginning of a text that takes at most this many columns; what is cut ends in an ellipsis. */
 export function cutTo(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let [cut, width] = ['', 0];

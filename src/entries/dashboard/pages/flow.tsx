@@ -174,7 +174,7 @@ function Flow({ visit, seen, at, state }: FlowProps) {
   );
 }
 
-/** They are about all of its jobs, so only for who sees all jobs. */
+/** They act on all jobs of the flow, so only viewers who may see all jobs get them. */
 function Actions({ visit, graph }: { readonly visit: Visit; readonly graph: FlowGraph }) {
   const { id, pending, failed, cancelReason } = graph;
   if (!visit.granted.whole) return null;

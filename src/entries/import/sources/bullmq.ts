@@ -35,7 +35,7 @@ export function bullmqSource({ queue }: BullmqOptions): RedisSource {
 
 const CONNECT_MS = 10_000;
 
-/** BullMQ itself tries for ever, also with a wrong password. @throws QueueError with the last refusal */
+/** BullMQ itself tries forever, even with a wrong password. @throws QueueError with the last refusal */
 async function connected(queue: BullmqQueue): Promise<void> {
   let refusal: unknown;
   const note = (error: unknown) => {

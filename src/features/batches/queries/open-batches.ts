@@ -5,7 +5,7 @@ import { quotedName } from '../../../core/sql/quoted-name.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /**
- * Makes batches of so many members each, which the same transaction is to insert; returns their ids, in
+ * Makes batches of these numbers of members, which the same transaction is to insert; returns their ids, in
  * order. With `asFlow` they are one flow, whose id is that of the last.
  *
  * **Under concurrency.** No other transaction sees them before the transaction commits.

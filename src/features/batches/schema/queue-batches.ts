@@ -35,7 +35,7 @@ export type BatchesTable<
 /**
  * `queue_batches`: counted sets of jobs, for whose end others wait. A member has the id in
  * `queue_jobs.batch_id`. Only a fold changes the counts of a batch that has committed. What ends a member
- * adds a tally (`queue_tallies`), so many members may end at once and none waits for another.
+ * adds a tally (`queue_tallies`), so members may end at the same time and none waits for another.
  *
  * - `pending`: members that have not ended, as far as tallies are folded; `failed`: members that were
  *   discarded or cancelled, likewise.

@@ -2,7 +2,7 @@ import type { Child, OutputOf } from './child.ts';
 import type { SignalDefinition, SignalValue } from './define-signal.ts';
 
 /**
- * What `step.first` may wait for: a signal, a child that `step.enqueue` has returned, or a time: so many
+ * What `step.first` may wait for: a signal, a child that `step.enqueue` has returned, or a time: a number of
  * milliseconds from its first try, or a date, by the database's clock and at most 365 days ahead.
  */
 export type FirstSource = SignalDefinition | Child | { readonly delayMs: number } | { readonly until: Date };

@@ -136,8 +136,8 @@ export interface Step<TDb = Database, TOwn = unknown> {
   begin<T>(name: string): Promise<OpenStep<T>>;
 
   /**
-   * Waits so many milliseconds from its first try, by the database's clock, up to 365 days. Meanwhile the job
-   * holds no slot, no connection and no attempt.
+   * Waits this many milliseconds from its first try, by the database's clock, up to 365 days. Meanwhile the
+   * job holds no slot, no connection and no attempt.
    */
   sleep(name: string, delayMs: number): Promise<void>;
   /**
