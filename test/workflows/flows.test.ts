@@ -676,7 +676,7 @@ describe('a flow', () => {
     await worker.start();
     await until(async () => (await workflows.flow(database.db, flow.id))?.pending === 1);
     expect(await statesOf(flow.jobIds)).toEqual(['cancelled', 'due', 'cancelled', 'cancelled']);
-    await until(() => errors.includes('counting batches anew'));
+    await until(() => errors.includes('counting batches again'));
   });
 
   test('takes a setting that is undefined as one that is left out', async () => {

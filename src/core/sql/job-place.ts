@@ -23,7 +23,7 @@ export function runUsOf(value: unknown): RunUs {
   return text.endsWith('Infinity') ? Number(text) : BigInt(text);
 }
 
-/** That a job `j` stands behind a place. The first condition bounds the scan of an index. */
+/** That a job `j` comes after a place. The first condition bounds the scan of an index. */
 export function isBehind(place: JobPlace): SQL {
   const time = timeOf(place);
   return sql`j.run_at >= ${time} and (j.run_at, j.id) > (${time}, ${place.id}::int8)`;

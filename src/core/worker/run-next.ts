@@ -82,7 +82,7 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   if (ran === undefined) return (await workflows.moveOnIn(db)) ? await run(true) : undefined;
   // While a job that waits was running, no other call could make it due.
   const batchIds = ran.outcome === 'waiting' ? undefined : [ran.job.batchId].filter((id) => id !== undefined);
-  // Otherwise what waits would stand behind all that is due. The job has run, even if this fails.
+  // Otherwise what waits would come after all that is due. The job has run, even if this fails.
   if (batchIds?.length !== 0) await workflows.moveOnIn(db, batchIds).catch(() => undefined);
   return ran;
 }

@@ -6,7 +6,7 @@ import { isClaimRefused } from '../../sql/refused-claim.ts';
 import { findFirstDue } from './find-first-due.ts';
 import type { FoundPassedOver, PassedOver } from './find-passed-over.ts';
 
-/** Less than a minute is not told of. */
+/** Less than a minute is not reported. */
 const LATE_MS = 60_000;
 /** So many heads are looked up, each by a statement. */
 const MAX_HEADS = 100;
@@ -15,7 +15,7 @@ const MAX_HEADS = 100;
  * Does on Citus what `findPassedOver` does elsewhere: there the index cannot be followed from queue to queue,
  * so each shard reads all its jobs, as it does to count them.
  *
- * **Under concurrency.** Plain reads of one snapshot each. A job that is claimed between two is not told of.
+ * **Under concurrency.** Plain reads of one snapshot each. A job that is claimed between two is not reported.
  */
 export async function findPassedOverInShards(
   db: Runner,

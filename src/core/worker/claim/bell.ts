@@ -2,9 +2,9 @@ import { Condition } from '../../time/condition.ts';
 
 /** What a bell has rung for. */
 export interface Rung {
-  /** Whether it was told of a job. */
+  /** Whether it was notified of a job. */
   readonly heard: boolean;
-  /** Whether it was told of all jobs that there may be. */
+  /** Whether it was notified of all jobs that there may be. */
   readonly told: boolean;
 }
 

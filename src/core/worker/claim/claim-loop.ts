@@ -258,7 +258,7 @@ export class ClaimLoop implements IdleQueue {
     // A signal from here on may tell of a job that this claim does not see.
     const rung = this.#bell.clear();
     gate?.noteClaiming(claim);
-    void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was told of is not forgotten.
+    void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was notified of is not forgotten.
     const held = await this.holdings.heldOf(claim);
     const answer = await claim;
     const { jobs, limit, endMs } = answer;
@@ -272,7 +272,7 @@ export class ClaimLoop implements IdleQueue {
       this.#sweepFirst();
       events.emit('claimed', { queue, count: claimed, durationMs: endMs - startMs });
     }
-    // What was told of may be behind the floors. A sweep beside the claim would slow that down.
+    // What was notified may be behind the floors. A sweep beside the claim would slow that down.
     if (claimed > 0 || rung.heard) this.lanes.awaken();
     this.attempts.add(answer, held);
     // A drain waits for nothing that is not due.

@@ -202,7 +202,7 @@ export class Claims implements QueueClaims {
       kinds,
       bands: bands.next(ids.length, performance.now()),
       limit: ids.length,
-      // Named jobs come in no order, so none of them is known to stand before the others.
+      // Named jobs come in no order, so none of them is known to come before the others.
       beginning: typeof beginning === 'object' ? 0 : beginning,
       fromGoneWorkers: true,
       ids,

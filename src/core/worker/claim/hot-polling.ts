@@ -21,7 +21,7 @@ export class HotPolling {
     this.#maxGapMs = maxGapMs;
   }
 
-  /** Jobs were found, or told of. `nowMs` is any monotonic clock. @param all whether no others are likely */
+  /** Jobs were found or notified. `nowMs` is any monotonic clock. @param all whether no others are likely */
   note(nowMs: number, all: boolean): void {
     this.#lastMs = nowMs;
     if (!all) this.#hotMs = nowMs;
@@ -34,7 +34,7 @@ export class HotPolling {
   /**
    * How long to wait before the next look; `undefined` when the queue is no longer hot.
    *
-   * @param toldMs when it was told of a job that it has not seen yet
+   * @param toldMs when it was notified of a job that it has not seen yet
    */
   gapMs(nowMs: number, toldMs = Number.NEGATIVE_INFINITY): number | undefined {
     const sinceMs = nowMs - Math.max(this.#hotMs, toldMs);

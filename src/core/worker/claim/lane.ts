@@ -13,7 +13,7 @@ export interface LanesOptions {
   readonly attempts: Pick<Attempts, 'paused'>;
   /** The jobs that claims leave out. @default none */
   readonly setAside?: Pick<SetAside, 'has'> | undefined;
-  /** How long ago the last job came, or was told of. */
+  /** How long ago the last job came, or was notified. */
   readonly quietMs: () => number;
   /** Jobs were found. */
   readonly wake: () => void;

@@ -43,7 +43,7 @@ export class Pace {
   #sweeping = false;
   /** The same, and it is over. */
   #swept = false;
-  /** When it was told of a job that may be behind what another claim had locked, and may leave. */
+  /** When it was notified of a job that may be behind what another claim had locked, and may leave. */
   #unseenMs: number | undefined;
 
   constructor(hotPolling: HotPolling, options: { readonly until: Until; readonly pollIntervalMs: number }) {

@@ -9,7 +9,7 @@ export interface JobAside {
 interface Remembered extends JobAside {
   readonly pauseMs: number;
   readonly againMs: number;
-  /** Whether it was told of. */
+  /** Whether an event has reported it. */
   readonly told: boolean;
   /** Whether other jobs were claimed since. Until then it may be that all of them are refused. */
   readonly proven: boolean;

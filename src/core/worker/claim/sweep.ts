@@ -92,7 +92,7 @@ export class Sweep {
 
   /**
    * When the next slice is due, by the clock of the reports.
-   * @param quietMs how long ago the last job came, or was told of
+   * @param quietMs how long ago the last job came, or was notified
    * @param idleMs how often to begin a pass when that is long ago
    * @param backlog whether more jobs are due than claims can take: then a late one waits its turn anyway
    * @param crew how many workers sweep this queue

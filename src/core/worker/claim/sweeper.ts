@@ -21,7 +21,7 @@ export interface SweptQueue {
   readonly bands: Bands;
   readonly sweep: Sweep;
   readonly overlooked: OverlookedJobs;
-  /** How long ago the last job came, or was told of. */
+  /** How long ago the last job came, or was notified. */
   readonly quietMs: number;
   /** Whether it claims at all. */
   readonly attempts: Pick<Attempts, 'paused'>;

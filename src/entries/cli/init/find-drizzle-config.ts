@@ -57,7 +57,7 @@ function below(folder: string, depth: number): string[] {
   ];
 }
 
-/** What drizzle-kit must be told of a config that it does not find by itself; '' where it does. */
+/** What drizzle-kit needs for a config that it does not find by itself; '' where it does. */
 export function configOption(root: string, config: string): string {
   const usual = dirname(config) === root && /[\\/]drizzle\.config\.[jt]s$/.test(config);
   return usual ? '' : ` --config=${relative(root, config).replaceAll('\\', '/')}`;

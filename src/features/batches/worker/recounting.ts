@@ -19,7 +19,7 @@ const ROUND_EVERY_MS = 60_000;
 const SLICE = 1_000;
 /** It works for this part of the time. */
 const SHARE = 1 / 100;
-const RECOUNTING = 'counting batches anew';
+const RECOUNTING = 'counting batches again';
 
 /**
  * Looks after batches once a minute. It recounts the open ones, since members may be gone without a tally. It

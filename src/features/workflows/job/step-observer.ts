@@ -1,6 +1,6 @@
 import type { StepKind } from '../schema/queue-steps.ts';
 
-/** A step that begins, as a {@link StepObserver} is told of it. */
+/** A step that begins, as a {@link StepObserver} gets it. */
 export interface ObservedStep {
   readonly job: {
     readonly id: number;
@@ -30,7 +30,7 @@ export interface StepObservation {
 }
 
 /**
- * Sees the steps of handlers, for tracing: see `workflowsIn`. Steps that are only replayed are not told of.
+ * Sees the steps of handlers, for tracing: see `workflowsIn`. Steps that are only replayed are not reported.
  * What its functions throw fails the attempt.
  */
 export interface StepObserver {
