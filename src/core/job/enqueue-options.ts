@@ -121,7 +121,7 @@ interface PeriodOptions extends JobSettings, DueTime, NoRule {
   unique: { forMs: number };
 }
 
-/** Those with which an enqueue may be refused without saying for which job's sake: its result has no id. */
+/** With these an enqueue may be refused without saying for which job's sake: its result has no id. */
 export type LimitedEnqueueOptions = ThrottleOptions | PeriodOptions;
 
 /** All of them, as the checks read them. */
@@ -154,7 +154,7 @@ export const ENQUEUE_OPTIONS = namesOf<GivenOptions>({
   replace: true,
 });
 
-/** Those that are about a single enqueue: when its job is due, by which key, and who waits for it. */
+/** The options of a single enqueue: when its job is due, by which key, and who waits for it. */
 export const OPTIONS_OF_ONE: ReadonlySet<string> = new Set(
   [...ENQUEUE_OPTIONS].filter((name) => !Object.hasOwn(JOB_SETTINGS, name)),
 );

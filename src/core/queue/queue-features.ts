@@ -46,6 +46,6 @@ export interface QueueParts<TQueue = unknown> {
   readonly workflows?: MakeQueueWorkflows | undefined;
   readonly keys?: QueueKeys | undefined;
   readonly metrics?: ReportedRates | undefined;
-  /** Those of its features whose tables `Queue.check` looks for. @default none */
+  /** The features whose tables `Queue.check` looks for. @default none */
   readonly toCheck?: ((queue: TQueue) => Promise<readonly FeatureToCheck[]>) | undefined;
 }

@@ -210,7 +210,7 @@ async function writeAnew(
   });
 }
 
-/** Those who wait for the job hear of its end at the commit. */
+/** Callers that wait for the job are notified of its end by the commit. */
 async function notify(tx: Transaction, tables: QueueTables, { id, metadata }: ClaimedJob): Promise<void> {
   if (isAwaited(metadata)) await notifyOfEnds(tx, tables, [id]);
 }

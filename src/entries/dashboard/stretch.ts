@@ -19,7 +19,7 @@ export interface Progress {
 export interface Stretch extends Progress {
   /** `slow`: looking for more took too long. */
   readonly end: 'all' | 'more' | 'slow';
-  /** Those of this request. */
+  /** The jobs of this request. */
   readonly ids: readonly number[];
 }
 

@@ -130,7 +130,7 @@ class RedisImport {
     for (const batch of this.#batches((await this.lists.list()).held)) await this.#moveBatch(batch, 'held');
   }
 
-  /** Those of the jobs that can be imported; the others are counted as left. */
+  /** Returns the jobs that can be imported; counts the others as left. */
   async #choose(state: string, ids: readonly string[]): Promise<readonly ImportedJob[]> {
     const read = await this.lists.look(state, ids);
     for (const { name } of read) if (!this.call.rules.has(name)) this.tally.addUnnamed(name, 1);

@@ -147,7 +147,7 @@ async function lookAtBatch(
   return { imported: fresh, left: [...left, ...taken] };
 }
 
-/** Those whose keys are free, as far as a look can tell. @param seen as above */
+/** The jobs whose keys are free, as far as a look can tell. @param seen as above */
 export async function withoutDuplicates(
   db: Executor,
   settings: EnqueueSettings,

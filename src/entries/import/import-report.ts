@@ -23,9 +23,9 @@ export interface ImportedName {
   readonly kind: string | undefined;
   /** How many were imported (in a dry run: would be) that were due and had never run. */
   readonly waiting: number;
-  /** That were not due yet, and had never run. */
+  /** How many were not due yet and had never run. */
   readonly delayed: number;
-  /** That had failed, and had attempts left. */
+  /** How many had failed and had attempts left. */
   readonly retrying: number;
   /** How many stay where they are. */
   readonly left: number;

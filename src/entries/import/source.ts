@@ -15,9 +15,9 @@ export interface ListedPage {
 /** How many jobs there are with a name. */
 export interface ForeignCount {
   readonly name: string;
-  /** Those that {@link TableSource.list} would return. */
+  /** How many jobs {@link TableSource.list} would return. */
   readonly waiting: number;
-  /** Those that a worker has. */
+  /** How many jobs workers have. */
   readonly active: number;
 }
 

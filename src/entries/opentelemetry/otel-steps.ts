@@ -107,7 +107,7 @@ export function otelSteps(options: OtelStepsOptions = {}): StepObserver {
   };
 }
 
-/** That of `otel()`; without it there is none to link from. */
+/** The span that `otel()` has begun; without `otel()` there is none to link from. */
 function attemptSpan(): Span | undefined {
   // Only this entry sets it.
   return context.active().getValue(ATTEMPT_SPAN) as Span | undefined;

@@ -30,7 +30,7 @@ export class Calendar {
     private readonly written: boolean,
     /** Of ticks after that it knows nothing. */
     private readonly untilMs: number,
-    /** Those that are not to fire. */
+    /** The schedules that are not to fire. */
     private readonly except: string[],
   ) {}
 

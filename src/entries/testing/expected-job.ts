@@ -52,7 +52,7 @@ export interface ExpectedDiscard<TJob extends JobDefinition = JobDefinition> ext
 /** As the checks read it, whichever of the matchers it is for. */
 export type GivenExpectation = ExpectedCompletion &
   ExpectedDiscard & {
-    /** Those of `toHaveRecordedSteps`, which knows what they are. */
+    /** Used by `toHaveRecordedSteps`, which knows what they are. */
     steps?: Readonly<Record<string, unknown>> | readonly string[] | undefined;
     waitsFor?: readonly string[] | undefined;
   };

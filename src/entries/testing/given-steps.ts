@@ -72,7 +72,7 @@ export interface RunStep {
 
 /** The steps of the job of `runHandler`, without a database: those that a test has given, and new ones. */
 export class GivenSteps implements StepStore {
-  /** Those that were given, and those that the handler has recorded, which are read again after an undo. */
+  /** The given steps, and those that the handler has recorded, which are read again after an undo. */
   readonly #known: Map<string, KnownStep>;
   /** The errors among what was given, by the names of their steps. */
   readonly #errors: ReadonlyMap<string, Error>;

@@ -19,7 +19,7 @@ export class GatheredBatches implements Gathered {
   readonly #use: SlotUse;
   /** By kind and size: after a death a job is in a batch with few others, and only such ones. */
   readonly #gatherings = new Map<string, Gathering<Attempt>>();
-  /** Those of batches that have a slot and whose beginning is being recorded. */
+  /** Jobs of batches that have a slot and whose beginning is being recorded. */
   readonly #beginning = new Set<Attempt>();
   /** By kind, how many last attempts after a death have ended here. */
   readonly #survivors = new Map<string, number>();
@@ -53,7 +53,7 @@ export class GatheredBatches implements Gathered {
     return sinceMs;
   }
 
-  /** Those of other kinds, or of other sizes, may gather on: it is not for them that it waits. */
+  /** The jobs of batches that have been ready since then. Others, of other kinds or sizes, may gather on. */
   late(sinceMs: number): Attempt[] {
     const late = [...this.#gatherings.values()].filter(({ readySinceMs }) => readySinceMs <= sinceMs);
     return late.flatMap(({ attempts }) => attempts);

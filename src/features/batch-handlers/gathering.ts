@@ -70,7 +70,7 @@ export class Gathering<T> {
     this.#watch();
   }
 
-  /** Those that the next batch would take. */
+  /** The jobs that the next batch would take. */
   get nextBatch(): T[] {
     return this.#waiting.slice(0, this.#options.maxSize).map(({ attempt }) => attempt);
   }
@@ -89,7 +89,7 @@ export class Gathering<T> {
     this.#rewatch();
   }
 
-  /** Those that are here wait no longer. */
+  /** The jobs that are here now wait no longer. */
   flush(): void {
     this.#makeDue(this.size);
     this.#rewatch();

@@ -176,7 +176,7 @@ function batchesOf(nodes: readonly Node[]): Node[][] {
   return [...batches.values(), last];
 }
 
-/** Those of one definition are checked together; returns them in the order of the flow. */
+/** Checks jobs of one definition together; returns all in the order of the flow. */
 async function checkedJobs(queue: QueueOfWorkflows, nodes: readonly Node[]): Promise<NewJob[]> {
   const byJob = new Map<JobDefinition, Node[]>();
   for (const node of nodes) {

@@ -11,7 +11,7 @@ import type { Band } from './find-bands.ts';
 
 export interface JobsByRunAt extends Pick<JobsToBrowse, 'search' | 'scope' | 'limit' | 'excerpt'> {
   readonly state: LiveState;
-  /** Those that `findBands` has found. */
+  /** The bands that `findBands` has found. */
   readonly bands: readonly Band[];
   readonly after: JobPlace;
   /** The most jobs to read of each band. */

@@ -16,7 +16,7 @@ export interface JobSearch {
   readonly kind?: string | undefined;
   readonly queue?: string | undefined;
   readonly group?: string | undefined;
-  /** That of a result, and the unique or the waiting key of a live job. */
+  /** The key of a result, or the unique or waiting key of a live job. */
   readonly uniqueKey?: string | undefined;
   readonly workerId?: number | undefined;
   readonly id?: number | undefined;

@@ -21,7 +21,7 @@ export interface EndedJobs {
 }
 
 export interface EndedFound {
-  /** Those that fit, in the order in which they have ended. */
+  /** The jobs that fit, in the order in which they have ended. */
   readonly records: readonly JobRecord[];
   /** Behind the last one that was read. */
   readonly last: EndPlace;

@@ -23,7 +23,7 @@ export interface JobRequest extends HeldJob {
 export interface RequestsAnswer {
   /** The worker's queues that are paused. */
   readonly paused: ReadonlySet<string>;
-  /** Those of its jobs about which there is news; hardly ever any. */
+  /** The jobs of this worker about which there is news; rarely any. */
   readonly jobs: readonly JobRequest[];
 }
 

@@ -5,7 +5,7 @@ import { queryRows, type Runner } from '../../sql/executor.ts';
 export interface NewWorker {
   readonly name: string;
   readonly queues: readonly string[];
-  /** Those that it has handlers for. @default undefined it does not say */
+  /** The kinds that it has handlers for. @default undefined it does not say */
   readonly kinds?: readonly string[] | undefined;
 }
 

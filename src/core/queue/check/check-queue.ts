@@ -110,7 +110,7 @@ export async function checkQueue(
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }
 
-/** Those that could be inspected in time. */
+/** The tables that could be inspected in time. */
 async function inspectTables(
   looks: BoundedLooks,
   tables: QueueTables,

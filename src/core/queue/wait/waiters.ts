@@ -69,7 +69,7 @@ interface AskedJob {
 export class Waiters {
   readonly #db: Executor;
   readonly #tables: QueueTables;
-  /** Those whose last look is the longest ago come first, so none is forgotten when looks are slow. */
+  /** The job whose last look is the longest ago comes first, so none is forgotten when looks are slow. */
   readonly #jobs = new Map<number, AwaitedJob>();
   #readsAgain = false;
   #notices: NoticeListener | undefined;

@@ -34,7 +34,7 @@ export class Bag<K extends string, T extends Record<K, number>> implements Itera
     if (last !== undefined && last !== thing) this.#put(last, thing[this.#key]);
   }
 
-  /** Those that are in it now: what is added or deleted meanwhile changes nothing. */
+  /** What is in it now: what is added or deleted meanwhile changes nothing. */
   [Symbol.iterator](): Iterator<T> {
     return this.#things
       .slice(0, this.#size)

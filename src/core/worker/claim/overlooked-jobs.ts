@@ -7,7 +7,7 @@ const MAX_KEPT = 25_000;
 export class OverlookedJobs {
   readonly #priorityOf: (place: ClaimPlace) => number;
   readonly #places = new Map<number, ClaimPlace>();
-  /** Those of each priority in claim order, the next one last: however they age, that order stays. */
+  /** The jobs of each priority in claim order, the next one last: however they age, that order stays. */
   #byPriority: ClaimPlace[][] | undefined;
 
   /** @param priorityOf as which priority a job counts at this moment */

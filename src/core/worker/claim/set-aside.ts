@@ -31,7 +31,7 @@ export class SetAside {
   #ids = NONE;
   #nextMs = Number.POSITIVE_INFINITY;
 
-  /** Those that a claim must leave out. */
+  /** The jobs that a claim must leave out. */
   get ids(): readonly number[] {
     return this.#ids;
   }
@@ -49,7 +49,7 @@ export class SetAside {
     return Math.max(this.#nextMs - nowMs, 0);
   }
 
-  /** Those that are to be tried again now. */
+  /** The jobs to try again now. */
   lapsed(nowMs: number): readonly Remembered[] {
     if (nowMs < this.#nextMs) return [];
     return [...this.#jobs.values()].filter(({ againMs }) => againMs <= nowMs);

@@ -35,7 +35,7 @@ export interface SweeperOptions {
   readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly workerId: number;
-  /** Those that it sweeps. */
+  /** The queues that it sweeps. */
   readonly queues: () => readonly SweptQueue[];
   /** How often idle queues are swept, at this moment. */
   readonly idleMs: () => number;
@@ -67,7 +67,7 @@ export class Sweeper implements BackgroundPart {
   readonly #options: SweeperOptions;
   readonly #keptPlans: KeptPlans;
   readonly #alarm = new Condition();
-  /** Those where jobs come, or whose pass is not over. */
+  /** Queues where jobs come, or whose pass is not over. */
   readonly #awake = new Set<SweptQueue>();
   /** What is left of the round through all queues. */
   #round: SweptQueue[] = [];

@@ -55,7 +55,7 @@ export class Watch implements BackgroundPart {
   readonly #alarm = new Condition();
   /** Idle for a moment only, and not looked at since. */
   readonly #anew = new Set<IdleQueue>();
-  /** Those that were idle throughout the last look at all, or one since. The others it has missed. */
+  /** Queues that were idle throughout the last look at all, or one since. It has missed the others. */
   readonly #looked = new Set<IdleQueue>();
   /**
    * How long the last look at all idle queues took, and how long the better of the last two: one that had to

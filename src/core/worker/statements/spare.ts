@@ -17,7 +17,7 @@ export class Spare {
   readonly #open: (() => OpeningConnection) | undefined;
   readonly #changed = new Condition();
   #offered: OwnConnection | undefined;
-  /** Those that are being opened, or are open, until {@link rest}. */
+  /** Connections that are being opened, or are open, until {@link rest}. */
   #openings = new Map<OpeningConnection, OwnConnection | undefined>();
   /** Aborted when those that were opened are not needed any more; `undefined` while none is. */
   #wanted: AbortController | undefined;

@@ -18,7 +18,7 @@ import { workflowsOf } from '../workflows-of.ts';
 import { stateOf } from './cancel.ts';
 
 const STATES = ['discarded', 'cancelled'] as const;
-/** Those of jobs that can go on from a step. */
+/** The states of jobs that can go on from a step. */
 const STATES_FROM = [...STATES, 'waiting', 'scheduled', 'due'] as const;
 const SEARCH_ALL = 10_000_000;
 

@@ -16,7 +16,7 @@ export interface Listed {
   /** By the state in which they are, the first to run first. */
   readonly waiting: ReadonlyMap<string, readonly string[]>;
   readonly active: number;
-  /** Those that an importer has taken out of the lists, this one or one that died. */
+  /** Jobs that an importer has taken out of the lists: this one, or one that died. */
   readonly held: readonly string[];
 }
 

@@ -55,7 +55,7 @@ export class Folding implements BackgroundPart {
   #hasMoved = false;
   /** Batches that another transaction has locked, or a job that waits for them. */
   readonly #resting = new Rests(BUSY_MS);
-  /** Those of them for which such a job waits: each is folded alone, since that takes a while. */
+  /** Batches among them for which such a job waits: each is folded alone, since that takes a while. */
   readonly #alone = new Set<number>();
   /** Batches for which a job waits whose row refuses to be written. */
   readonly #refused = new Rests(REFUSED_MS);

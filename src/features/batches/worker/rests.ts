@@ -24,7 +24,7 @@ export class Rests {
     return this.#rests.has(id);
   }
 
-  /** Those to try again, the one that has waited the longest first. */
+  /** What to try again, beginning with what has waited the longest. */
   due(nowMs: number): number[] {
     const due = [...this.#rests].filter(([, { againAtMs }]) => againAtMs <= nowMs);
     return due.sort(([, one], [, other]) => one.againAtMs - other.againAtMs).map(([id]) => id);

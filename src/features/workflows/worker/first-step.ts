@@ -123,7 +123,7 @@ export class FirstStep {
     return received.value as Decision;
   }
 
-  /** That it waits, and until when; in how long that is. */
+  /** Records that it waits, and until when; returns how long that is. */
   async #recordWait(name: string, sources: readonly Source[]): Promise<number | undefined> {
     const { id, fence } = this.#steps.attempt.job;
     const delays = sources.flatMap((source) => ('delayMs' in source ? source.delayMs : []));

@@ -270,7 +270,7 @@ export class StepChildren {
     });
   }
 
-  /** That it waits, for those who look. */
+  /** Records that it waits, for the dashboard and `steps`. */
   async #recordWait(name: string): Promise<void> {
     const { id, fence } = this.#steps.attempt.job;
     const step = { id, fence, name, kind: 'wait', tookMs: 0, ended: false } as const;

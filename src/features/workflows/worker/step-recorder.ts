@@ -215,7 +215,7 @@ function asOfNow({ step, sinceMs }: PendingStep): StepToRecord {
   return { ...step, tookMs: step.tookMs + performance.now() - sinceMs };
 }
 
-/** Those that are tried again; the others are told why they are not. */
+/** Returns the steps to try again; rejects the others with the reason. */
 function stillOpen(batch: readonly PendingStep[]): PendingStep[] {
   return batch.filter(({ until, reject }) => {
     try {
