@@ -1,9 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
 import { createQueueTables } from 'drizzle-queue/schema';
-import { expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beginJobsQuery } from '../../src/core/queries/begin/begin-jobs.ts';
 import { type Claim, claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
+import { completeOneJobQuery } from '../../src/core/queries/settle/complete-one-job.ts';
+import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
 import { KeptStatement, KeptStatements } from '../../src/core/sql/kept-statement.ts';
+import type { GroupTables } from '../../src/features/limits/sql/limit-tables.ts';
+import { groupedTables } from '../queries/support/groups.ts';
 import { claimOf } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -116,4 +121,46 @@ test('each claim has the text of its own shape, whatever came before', () => {
     expect(textOf(own, claim)).toBe(texts[at]);
     expect(textOf(other, claim)).not.toContain('"queue_jobs"');
   }
+});
+
+const held = [{ id: 1, fence: 1 }];
+const finish = { type: 'finish', state: 'discarded', output: null, error: null, keepResult: true } as const;
+const ended = held.map((job) => ({ ...job, transition: finish }));
+
+/** The statements of a worker that name the queue of what it holds. */
+const ofHolds: Readonly<Record<string, (tables: GroupTables, queue: string) => SQL>> = {
+  beginJobsQuery: (tables, queue) => beginJobsQuery(tables, { queue, workerId: 1 }, held),
+  completeOneJobQuery: (tables, queue) =>
+    completeOneJobQuery(tables, { queue, workerId: 1 }, { id: 1, fence: 1, output: '1', keepResult: true }),
+  finishJobsQuery: (tables, queue) => finishJobsQuery(tables, { queue, workerId: 1 }, ended),
+};
+
+describe.each(Object.entries(ofHolds))('%s', (name, queryOf) => {
+  const ends = name !== 'beginJobsQuery';
+
+  test('has one text for all queues without groups', () => {
+    const fresh = groupedTables('success');
+    const make = vi.spyOn(PgDialect.prototype, 'sqlToQuery');
+    onTestFinished(() => make.mockRestore());
+    const queues = Array.from({ length: 1_000 }, (_, n) => `tenant-${n}`);
+    const queries = queues.map((queue) => queryOf(fresh, queue));
+    expect(make).toHaveBeenCalledTimes(1);
+    make.mockRestore();
+    const [text, ...others] = queries.map((query) => render(query).sql);
+    expect(others.every((other) => other === text)).toBe(true);
+    expect(queries.map((query) => render(query).params.includes('tenant-7'))).toEqual(
+      queues.map((queue) => queue === 'tenant-7'),
+    );
+  });
+
+  test('has a text of its own for a queue with groups, whatever came before', () => {
+    const textsOf = (...queues: readonly string[]) => {
+      const fresh = groupedTables('success');
+      return queues.map((queue) => render(queryOf(fresh, queue)).sql);
+    };
+    const [plain, grouped] = textsOf('other', 'q');
+    expect(textsOf('q', 'other', 'q')).toEqual([grouped, plain, grouped]);
+    // Only what ends holds tells claims of freed groups.
+    expect([plain, grouped].map((text) => text?.includes('queue_notes'))).toEqual([false, ends]);
+  });
 });

@@ -17,7 +17,7 @@ export type HoldEndChange =
     };
 
 export interface HoldEnd {
-  /** The queue of all of the rows. */
+  /** The queue of all of the rows, or what `nameInText` says of it. */
   readonly queue: string;
   readonly change: HoldEndChange;
   /** Which rows of `queue_jobs as j`; it names their queue. */

@@ -48,6 +48,14 @@ export function groupsIn(tables: QueueTables, queue: string): StatementExtension
   return extension?.groupedQueues?.has(queue) === false ? undefined : extension;
 }
 
+/**
+ * What the text of a statement about a queue depends on: its name if its jobs may be in groups, otherwise
+ * nothing. So a kept text serves all queues without groups: their names may be without end.
+ */
+export function nameInText(tables: QueueTables, queue: string): string {
+  return groupsIn(tables, queue) === undefined ? '' : queue;
+}
+
 export function declaresGroups(tables: QueueTables, queue: string): boolean {
   return contextOf(tables).extension?.groupedQueues?.has(queue) === true;
 }

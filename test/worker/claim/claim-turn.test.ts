@@ -114,6 +114,17 @@ test('nor is each of the small ones after it held up anew', async () => {
   expect((await next).jobs).toHaveLength(1);
 });
 
+test('nothing is kept of a queue whose large claims are over', async () => {
+  const turns = new Map();
+  const queues = Array.from({ length: 1_000 }, (_, n) => `tenant-${n}`);
+  const claims = queues.flatMap((queue) =>
+    [1, 2].map(() => new ClaimTurn(queue, turns).take(1_000, async () => queue)),
+  );
+  expect(turns.size).toBe(1_000);
+  await Promise.all(claims);
+  expect(turns.size).toBe(0);
+});
+
 test('a large claim that meets no other sets no timer', async () => {
   const set = vi.spyOn(globalThis, 'setTimeout');
   onTestFinished(() => set.mockRestore());
@@ -146,7 +157,7 @@ test('a worker that is stopped while its claim waits for its turn holds nothing 
   await queue.enqueue(database.db, work);
   // As claims of other workers of the process, each of which is waited for for a second.
   const open = new AbortController();
-  const turn = new ClaimTurn();
+  const turn = new ClaimTurn('stopped', new Map());
   vi.spyOn(ClaimTurn, 'of').mockReturnValue(turn);
   onTestFinished(() => void vi.restoreAllMocks());
   const others = Array.from({ length: 60 }, () => turn.take(1_000, () => aborted(open.signal)));

@@ -115,28 +115,22 @@ export function beginJobsQuery(
   { locks = 'wait', onDisk = 'now', ifTableIs }: BeginOptions = {},
 ): SQL {
   const { queue, workerId } = holder;
-  return statements.of(tables, { queue, locks, onDisk, ifTableIs }).with({ workerId, ...textsOf(jobs) });
+  return statements.of(tables, { locks, onDisk, ifTableIs }).with({ queue, workerId, ...textsOf(jobs) });
 }
 
 /** What the text of the statement depends on, beside the tables. */
 interface Shape extends Required<Pick<BeginOptions, 'locks' | 'onDisk'>> {
-  readonly queue: string;
   readonly ifTableIs: TableSize | undefined;
 }
 
 /** What each execution fills in. */
-interface Values extends IdAndFenceTexts {
-  readonly workerId: number | null;
-}
+interface Values extends IdAndFenceTexts, Holder {}
 
 const statements = new KeptStatements(statementOf);
 
-function statementOf(
-  tables: QueueTables,
-  { queue, locks, onDisk, ifTableIs }: Shape,
-  place: Place<Values>,
-): SQL {
+function statementOf(tables: QueueTables, { locks, onDisk, ifTableIs }: Shape, place: Place<Values>): SQL {
   const { queueJobs } = tables;
+  const queue = place('queue');
   const holder = { queue, workerId: place('workerId') };
   const skip = locks === 'skip';
   const free = skip

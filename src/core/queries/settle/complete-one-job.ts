@@ -9,6 +9,7 @@ import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
 import { KeptStatements, type Place } from '../../sql/kept-statement.ts';
 import { PLAIN_NAME } from '../../sql/plain-name.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
+import { nameInText } from '../../sql/statement-context.ts';
 
 export interface CompletedJob extends HeldJob {
   /** JSON text; `undefined`: the handler gave none. */
@@ -36,7 +37,8 @@ export async function completeOneJob(
 
 /** What the text of the statement depends on, beside the tables. */
 interface Shape {
-  readonly queue: string;
+  /** See `nameInText`. */
+  readonly grouped: string;
   readonly keepResult: KeepResult;
   readonly hasOutput: boolean;
   readonly isHeldByWorker: boolean;
@@ -44,8 +46,7 @@ interface Shape {
 }
 
 /** What each execution fills in. */
-interface Values extends HeldJob {
-  readonly workerId: number | null;
+interface Values extends HeldJob, Holder {
   readonly output: string | undefined;
 }
 
@@ -65,16 +66,17 @@ export function completeOneJobQuery(
   asText = false,
 ): SQL {
   const hasOutput = output !== undefined;
-  const shape = { queue, keepResult, hasOutput, isHeldByWorker: workerId !== null, asText };
-  return statements.of(tables, shape).with({ id, fence, workerId, output });
+  const grouped = nameInText(tables, queue);
+  const shape = { grouped, keepResult, hasOutput, isHeldByWorker: workerId !== null, asText };
+  return statements.of(tables, shape).with({ queue, id, fence, workerId, output });
 }
 
 function statementOf(
   tables: QueueTables,
-  { queue, keepResult, hasOutput, isHeldByWorker, asText }: Shape,
+  { grouped, keepResult, hasOutput, isHeldByWorker, asText }: Shape,
   place: Place<Values>,
 ): SQL {
-  const holder = { queue, workerId: place('workerId') };
+  const holder = { queue: place('queue'), workerId: place('workerId') };
   const id = place('id');
   const anew = asText ? sql`` : sql` and (select count(*) from ${planAnew()}) > 0`;
   const where = sql`${isStillHeld(holder, { id, fence: place('fence') })}
@@ -82,7 +84,7 @@ function statementOf(
   // Where the handler's transaction itself is the hold, nothing goes on after it.
   const blocks = isHeldByWorker ? handlersGoOn(holder, sql`${id}::int8`) : undefined;
   const endsAs = { failed: sql`false`, cancelled: undefined };
-  const end = { queue, change: { endsAs }, blocks, where };
+  const end = { queue: grouped, change: { endsAs }, blocks, where };
   if (keepResult === false) return endHolds(tables, { ...end, returning: sql`j.id` });
   const isWhole = keepResult === true;
   const insert = insertResults(tables, {

@@ -21,7 +21,7 @@ import type { EndsAs } from '../../sql/member-extension.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
-import { groupsIn } from '../../sql/statement-context.ts';
+import { groupsIn, nameInText } from '../../sql/statement-context.ts';
 import { isOf, type TableSize, tableSize } from '../../sql/table-size.ts';
 
 export interface FinishedJob extends HeldJob {
@@ -127,8 +127,10 @@ export function finishJobsQuery(
   const transitions = finishes.map(({ transition }) => transition);
   const traits = traitsOf(transitions);
   const goesOn = onlyInTransaction && workerId !== null;
-  const shape = { ...traits, queue, onlyInTransaction, handlersGoOn: goesOn, locks, ifTableIs };
+  const grouped = nameInText(tables, queue);
+  const shape = { ...traits, grouped, onlyInTransaction, handlersGoOn: goesOn, locks, ifTableIs };
   return statements.of(tables, shape).with({
+    queue,
     workerId,
     ...textsOf(finishes),
     ...endingsOf(transitions, traits),
@@ -140,7 +142,8 @@ export function finishJobsQuery(
 /** What the text of the statement depends on, beside the tables. */
 interface Shape extends Required<Omit<FinishOptions, 'ifTableIs'>> {
   readonly ifTableIs: TableSize | undefined;
-  readonly queue: string;
+  /** See `nameInText`. */
+  readonly grouped: string;
   /** Which jobs leave a result: none, or some, with their payloads, without them, or each as it wants. */
   readonly results: 'none' | 'whole' | 'outcome' | 'either';
   readonly someAreDiscarded: boolean;
@@ -150,8 +153,7 @@ interface Shape extends Required<Omit<FinishOptions, 'ifTableIs'>> {
 }
 
 /** What each execution fills in: arrays, and JSON arrays of outputs and errors. */
-interface Values extends IdAndFenceTexts {
-  readonly workerId: number | null;
+interface Values extends IdAndFenceTexts, Holder {
   readonly states: string;
   readonly keeps: string;
   readonly outputs: string;
@@ -210,8 +212,9 @@ function idsOf(finishes: readonly FinishedJob[], isOne: (state: FinalState) => b
 const statements = new KeptStatements(statementOf);
 
 function statementOf(tables: QueueTables, shape: Shape, place: Place<Values>): SQL {
-  const { queue, results, someAreDiscarded, locks, ifTableIs } = shape;
+  const { grouped, results, someAreDiscarded, locks, ifTableIs } = shape;
   const { queueJobs } = tables;
+  const queue = place('queue');
   const holder = { queue, workerId: place('workerId') };
   // A statement that writes gets its transaction's id as it does so, not before.
   const inTransaction = shape.onlyInTransaction
@@ -248,7 +251,7 @@ function statementOf(tables: QueueTables, shape: Shape, place: Place<Values>): S
     } from i where (id, fence) not in (select id, fence from finished)`;
   if (results === 'none') {
     return endHolds(tables, {
-      queue,
+      queue: grouped,
       ctes: sql`
     with ${size}i as materialized (
       select id, fence from ${from} cross join rows from (${idsAndFences}) as r(id, fence)
@@ -261,10 +264,10 @@ function statementOf(tables: QueueTables, shape: Shape, place: Place<Values>): S
     });
   }
   // Behind one that was discarded nothing goes on, where the group waits for success.
-  const stops = someAreDiscarded && groupsIn(tables, queue)?.waitsForSuccess(queue) === true;
+  const stops = someAreDiscarded && groupsIn(tables, grouped)?.waitsForSuccess(grouped) === true;
   const { whole, wholes, payload, returning } = payloads(results, place, ownColumnsOf(queueJobs));
   return endHolds(tables, {
-    queue,
+    queue: grouped,
     blocks: stops
       ? sql`select i.id, 'infinity'::timestamptz as until, null::int8 as worker_id from i
         where i.state = 'discarded'`

@@ -8,7 +8,10 @@ const MANY = 500;
 /** Longer than a claim of thousands takes on a busy machine. After it others go on beside one that hangs. */
 const MAX_TURN_MS = 1_000;
 
-const turns = /* @__PURE__ */ perDatabase(() => new Map<string, ClaimTurn>());
+/** The last large claim of each queue that has one under way: the names of queues may be without end. */
+type Turns = Map<string, Turn>;
+
+const turnsOf = /* @__PURE__ */ perDatabase((): Turns => new Map());
 
 /** The turn of one large claim. Only waiting claims need a timer, and most never wait. */
 interface Turn {
@@ -26,19 +29,22 @@ interface Turn {
  * the locks of the rows decide.
  */
 export class ClaimTurn {
-  #last: Turn | undefined;
+  readonly #queue: string;
+  readonly #turns: Turns;
+
+  constructor(queue: string, turns: Turns) {
+    this.#queue = queue;
+    this.#turns = turns;
+  }
 
   /** Where the workers of a process meet that share a database object. */
   static of(db: Database, tables: QueueTables, queue: string): ClaimTurn {
-    const ofTables = turns(db, tables);
-    const turn = ofTables.get(queue) ?? new ClaimTurn();
-    ofTables.set(queue, turn);
-    return turn;
+    return new ClaimTurn(queue, turnsOf(db, tables));
   }
 
   /** Sends a claim of at most `limit` jobs when it is its turn. */
   take<T>(limit: number, claim: () => Promise<T>): Promise<T> {
-    const last = this.#last;
+    const last = this.#turns.get(this.#queue);
     const ready = last === undefined || leftMs(last) <= 0 ? undefined : passed(last);
     const begin = () => {
       turn.beganMs = performance.now();
@@ -48,10 +54,10 @@ export class ClaimTurn {
     const mine = ready === undefined ? begin() : ready.then(begin);
     if (limit < MANY) return mine;
     const end = () => {
-      if (this.#last === large) this.#last = undefined;
+      if (this.#turns.get(this.#queue) === large) this.#turns.delete(this.#queue);
     };
     const large = Object.assign(turn, { over: mine.then(end, end) });
-    this.#last = large;
+    this.#turns.set(this.#queue, large);
     return mine;
   }
 }
