@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { createQueue, createWorker, defineJob, handle, snooze } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -120,4 +121,35 @@ test('a look for requests that hangs keeps no stop beyond its bound, and nothing
   await until(async () => !(await hangs()));
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   expect(sent.mock.calls.map(([text]) => text)).toEqual([]);
+});
+
+test('a stop that has to wait for a start keeps its bound where the database then falls silent', async () => {
+  const [before, after] = await database.connect(2);
+  if (before === undefined || after === undefined) throw new Error('no connections');
+  const waiting = async (text: string) => {
+    const rows = await database.client`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query ilike ${`%${text}%`}`;
+    return rows.length > 0;
+  };
+  const idle = handle(defineJob('idle'), () => undefined);
+  const lock = 'lock table queue_workers in share row exclusive mode';
+  const worker = createWorker(database.db, { queue, shutdownTimeoutMs: 0, handlers: [idle] });
+  worker.on('error', () => undefined);
+  await before.client`begin`;
+  await before.client.unsafe(lock);
+  const starting = worker.start();
+  await until(() => waiting('insert into "queue_workers"'));
+  // Behind the registration, and before all that follows it.
+  await after.client`begin`;
+  const locked = after.client.unsafe(lock).execute();
+  await until(() => waiting(lock));
+  const stoppedMs = runningMsUntil(worker.stop());
+  await delay(2_500);
+  await before.client`rollback`;
+  await locked;
+  await until(() => waiting('delete from "queue_workers"'));
+  expect(await stoppedMs).toBeLessThan(5_000);
+  await after.client`rollback`;
+  await starting;
 });

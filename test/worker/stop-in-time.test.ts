@@ -17,9 +17,14 @@ type Step = (typeof STEPS)[number];
  * Stops a worker some of whose steps do not do what they should; the others are done at once.
  *
  * @param bad what such a step does instead
+ * @param startTookMs how long the stop has waited for a start before
  * @returns after how many milliseconds the stop was over
  */
-async function stopWith(badSteps: readonly Step[], bad: () => Promise<void>): Promise<number> {
+async function stopWith(
+  badSteps: readonly Step[],
+  bad: () => Promise<void>,
+  startTookMs = 0,
+): Promise<number> {
   const step = (name: Step) => () => (badSteps.includes(name) ? bad() : Promise.resolve());
   const events = new WorkerEmitter();
   events.on('error', () => undefined);
@@ -53,6 +58,7 @@ async function stopWith(badSteps: readonly Step[], bad: () => Promise<void>): Pr
     work: Promise.resolve(),
     events,
     shutdownTimeoutMs: SHUTDOWN_MS,
+    startTookMs,
     giveUp: new AbortController(),
   }).then(() => {
     tookMs = performance.now() - startMs;
@@ -77,6 +83,13 @@ test.each([...STEPS.map((step) => ({ steps: [step], what: step })), { steps: [..
     expect(tookMs).toBeLessThanOrEqual(handlersMs + PROMISED_MS);
   },
 );
+
+test('takes no longer where it has waited for a start before', async () => {
+  const startTookMs = 2_900;
+  const tookMs = await stopWith(['leave'], hang, startTookMs);
+  expect(tookMs).toBeGreaterThan(1_000);
+  expect(startTookMs + tookMs).toBeLessThanOrEqual(PROMISED_MS);
+});
 
 test.each(['giveBack', 'leave'] as const)('tries %s again where it fails, for no longer', async (step) => {
   let tries = 0;

@@ -15,6 +15,8 @@ export interface StopOptions {
   readonly work: Promise<void>;
   readonly events: WorkerEmitter;
   readonly shutdownTimeoutMs: number;
+  /** How long the stop has already waited for a start; one that took long has not begun to claim. */
+  readonly startTookMs: number;
   readonly giveUp: AbortController;
 }
 
@@ -33,7 +35,7 @@ const RETRIES_MS = [100, 300, 900];
 
 /** See `Worker.stop`, whose promises it keeps. */
 export async function stopGracefully(options: StopOptions): Promise<void> {
-  const { parts, background, work, events, shutdownTimeoutMs, giveUp } = options;
+  const { parts, background, work, events, shutdownTimeoutMs, startTookMs, giveUp } = options;
   const { loops, liveness, requests, features } = parts;
   for (const loop of loops) loop.stop();
   events.emit('stopping', { running: busyOf(loops), timeoutMs: shutdownTimeoutMs });
@@ -43,7 +45,7 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   // Then nothing can be written any more, and more time is of no use to handlers.
   const inVain = aborted(giveUp.signal);
   const isOver = await resolvesWithin(Promise.race([finished, inVain]), shutdownTimeoutMs);
-  const startMs = performance.now();
+  const startMs = performance.now() - startTookMs;
   const left = (ms: number) => startMs + ms - performance.now();
   if (!isOver || giveUp.signal.aborted) {
     for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));

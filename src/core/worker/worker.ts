@@ -301,6 +301,7 @@ export class Worker {
     this.#stopping.abort(new QueueError('This worker was stopped; create a new one'));
     // A start that is under way is ended as well; its error is its caller's.
     const starting = Promise.resolve(this.#starting).catch(() => undefined);
+    const beganMs = performance.now();
     const parts = await resultWithin(starting, START_MS);
     if (parts !== undefined) {
       await stopGracefully({
@@ -309,6 +310,7 @@ export class Worker {
         work: this.#work,
         events: this.#events,
         shutdownTimeoutMs: this.#settings.shutdownTimeoutMs,
+        startTookMs: Math.min(performance.now() - beganMs, START_MS),
         giveUp: this.#giveUp,
       });
     }
