@@ -24,6 +24,8 @@ describe('own columns', () => {
   test.each([
     ['a key of the jobs', { payload: text('other') }, 'columns.payload: the name is taken'],
     ['a key of the results', { state: text('other') }, 'columns.state: the name is taken'],
+    ['a field of a claimed job', { beginTime: text('other') }, 'columns.beginTime: the name is taken'],
+    ['another field of a claimed job', { begun: text('other') }, 'columns.begun: the name is taken'],
     ['an option of an enqueue', { delayMs: integer('other') }, 'columns.delayMs: the name is taken'],
     ['an option of a cancel of many', { ids: integer('other') }, 'columns.ids: the name is taken'],
     ['a time of a filter', { createdAfter: text('t') }, 'columns.createdAfter: the name is taken'],
@@ -37,6 +39,7 @@ describe('own columns', () => {
     ['a name in the jobs', { mine: text('run_at') }, 'the column name run_at is taken'],
     ['a name in the results', { mine: text('output') }, 'the column name output is taken'],
     ['a name that statements use', { mine: text('ended_group') }, 'the column name ended_group is taken'],
+    ['another such name', { mine: integer('member_of') }, 'the column name member_of is taken'],
     ['no column', { mine: 'text' }, 'must be a column'],
     ['a name with NUL', { mine: text('a\0') }, 'NUL'],
     ['no name', { mine: text() }, 'give it a name in the database'],

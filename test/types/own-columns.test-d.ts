@@ -2,22 +2,34 @@ import { sql } from 'drizzle-orm';
 import { integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import {
   type BatchEnqueueResult,
+  type CancelFilter,
   createQueue,
   createWorker,
   type Database,
   defineJob,
   drain,
+  type EnqueueOptions,
+  type FlowJobOptions,
   type HandlerContext,
   handle,
   handlersFor,
+  type JobRecord,
+  type LimitedEnqueueOptions,
+  type ListFilter,
+  type PlainEnqueueOptions,
   type Queue,
+  type RedriveFilter,
+  type RunningJob,
   runNext,
+  type WaitOptions,
   workflowsIn,
 } from 'drizzle-queue';
 import { createQueueTables, queuePauses, queueWorkers } from 'drizzle-queue/schema';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
+import type { TakenKey } from '../../src/core/schema/check-own-columns.ts';
+import type { ClaimedJob } from '../../src/core/sql/claimed-job.ts';
 import { postgresJs as db } from './databases.ts';
 
 const { queueJobs, queueResults } = createQueueTables({
@@ -65,8 +77,23 @@ describe('the tables', () => {
     createQueueTables({ columns: { timeoutMs: integer('timeout_ms') } });
     // @ts-expect-error an option in a flow
     createQueueTables({ columns: { after: text('after') } });
+    // @ts-expect-error a field of a claimed job
+    createQueueTables({ columns: { beginTime: text('begin_time') } });
     // @ts-expect-error no column
     createQueueTables({ columns: { tenantId: 'text' } });
+  });
+
+  test('take no field that stands beside the own columns', () => {
+    type KeysOf<T> = T extends unknown ? keyof T : never;
+    type Job = ClaimedJob | RunningJob | JobRecord;
+    type Options =
+      | EnqueueOptions
+      | LimitedEnqueueOptions
+      | PlainEnqueueOptions
+      | WaitOptions
+      | FlowJobOptions;
+    type Filter = ListFilter | CancelFilter | RedriveFilter;
+    expectTypeOf<Exclude<KeysOf<Job | Options | Filter>, TakenKey>>().toEqualTypeOf<never>();
   });
 
   test('without own columns, and with an empty list of them, make a plain queue', () => {

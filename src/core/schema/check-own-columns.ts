@@ -12,7 +12,8 @@ const ALSO_TAKEN = [
   'cursor',
   'limit',
   'payloadBytes',
-  'progress',
+  'begun',
+  'beginTime',
   'place',
   'group',
   'unique',
@@ -39,7 +40,7 @@ const ALSO_TAKEN = [
 ] as const;
 
 /** Names that the end of a hold gives to columns beside all those of a job: see `endHolds`. */
-const NAMES_BESIDE = ['ended_group', 'ended_run_at'] as const;
+const NAMES_BESIDE = ['ended_group', 'ended_run_at', 'member_of'] as const;
 
 /** Keys that are not available for an own column. */
 export type TakenKey = keyof JobColumns | keyof ResultColumns | (typeof ALSO_TAKEN)[number];
@@ -71,9 +72,7 @@ function libraryColumns() {
 /** @throws TypeError when these are not columns, or the library itself uses one of the keys */
 export function checkOwnKeys(columns: NoColumns): void {
   if (typeof columns !== 'object' || columns === null) {
-    throw new TypeError(
-      `createQueueTables: columns must be an object of columns, got a value of type ${typeof columns}`,
-    );
+    throw new TypeError(`createQueueTables: columns must be an object of columns, got ${typeof columns}`);
   }
   for (const [key, column] of Object.entries(columns)) {
     if (libraryColumns().keys.has(key)) refuse(key, 'the name is taken; choose another');
