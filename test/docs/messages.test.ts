@@ -55,3 +55,26 @@ function sourceTexts(): string {
     .replaceAll('\\\\', '\\')
     .replaceAll(/\$\{[^}]*\}/g, '…');
 }
+
+/** Of these the subject is named instead: it tells what was wrong better than the function that met it. */
+const NAMES_NO_FUNCTION: Readonly<Record<string, string>> = {
+  'A completed attempt finishes its job': 'never seen, unless there is a defect',
+  'A completion has lost no job': 'never seen, unless there is a defect',
+  'A job is in a group of tables that have none': 'never seen, unless there is a defect',
+  'Another transaction is setting this limit right now. Try again.': 'shown in the dashboard',
+  'BatchError takes a Map of at least one error': 'the name of the class',
+  'It has used': 'why a job was not imported, which the report says of it',
+  'It is due at': 'why a job was not imported, which the report says of it',
+  'No handler for a claimed job of kind': 'never seen, unless there is a defect',
+  'The batch handler of': 'never seen, unless there is a defect',
+  'The queue has no table of keys': 'never seen, unless there is a defect',
+};
+
+test('what refuses an argument names the function or the option first', () => {
+  const begun = /new (?:TypeError|RangeError|UnknownKindError)\(\s*['"`]([A-Z][^`'"$\n]*)/g;
+  const messages = [...source.matchAll(begun)].map(([, message = '']) => message);
+  const isAllowed = (message: string) => allowed.some((text) => message.startsWith(text));
+  const allowed = Object.keys(NAMES_NO_FUNCTION);
+  expect(messages.filter((message) => !isAllowed(message))).toEqual([]);
+  expect(allowed.filter((text) => !messages.some((message) => message.startsWith(text)))).toEqual([]);
+});

@@ -141,7 +141,7 @@ describe('set', () => {
     await schedules.set(database.db, nightly);
     await database.client`update queue_schedules set declared_by = 7`;
     await expect(schedules.set(database.db, nightly)).rejects.toThrow(
-      "The schedule 'nightly' is declared by workers",
+      "schedules.set: 'nightly' is declared by workers",
     );
     expect(await schedules.remove(database.db, 'nightly')).toBe(true);
     expect(await schedules.set(database.db, nightly)).toMatchObject({ declared: false });
@@ -166,7 +166,9 @@ test('pause and resume say what they have changed', async () => {
 test('a name that nobody knows is an error where something was to be done with it', async () => {
   for (const act of ['pause', 'resume', 'runNow'] as const) {
     await expect(schedules[act](database.db, 'nightli')).rejects.toThrow(QueueError);
-    await expect(schedules[act](database.db, 'nightli')).rejects.toThrow("There is no schedule 'nightli'");
+    await expect(schedules[act](database.db, 'nightli')).rejects.toThrow(
+      `schedules.${act}: there is no schedule 'nightli'`,
+    );
     await expect(schedules[act](database.db, '')).rejects.toThrow('name must be a string');
   }
   expect(await schedules.remove(database.db, 'nightli')).toBe(false);

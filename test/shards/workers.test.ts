@@ -109,7 +109,7 @@ describe('the workers of four databases', () => {
     for (const name of NAMES) {
       expect(await databases[name].client`select 1 from queue_workers`).toHaveLength(0);
     }
-    await expect(workers.start()).rejects.toThrow('These workers were stopped; create new ones');
+    await expect(workers.start()).rejects.toThrow('start: these workers were stopped; create new ones');
     expect(workers.health()).toMatchObject({ live: true, ready: false });
   });
 

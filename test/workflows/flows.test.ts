@@ -728,7 +728,7 @@ describe('a flow', () => {
     for (const added of adding) {
       await expect(added).rejects.toThrow("enqueueFlow: flow.add('work') came after the end of the function");
     }
-    await expect(workflows.waitForFlow(db, 4711)).rejects.toThrow('There is no flow 4711');
+    await expect(workflows.waitForFlow(db, 4711)).rejects.toThrow('waitForFlow: there is no flow 4711');
     await expect(workflows.waitForFlow(db, 4711, null as never)).rejects.toThrow(
       'waitForFlow: options must be an object, got null',
     );

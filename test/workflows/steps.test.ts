@@ -778,7 +778,7 @@ describe('what a handler must not do', () => {
   test('arguments that it takes for something else are refused by name', async () => {
     const none = null as never;
     const wrong: Readonly<Record<string, (step: Step) => Promise<unknown>>> = {
-      'The name of a step must be a string that is not empty, got undefined': (step) =>
+      'step: name must be a string that is not empty, got undefined': (step) =>
         step.begin(undefined as never),
       "step 'a': options must be an object, got null": (step) => step.run('a', none, () => 1),
       "step 'b': unknown option 'attemps'; did you mean attempts?": (step) =>

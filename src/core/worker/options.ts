@@ -155,7 +155,7 @@ export function checkRunOptions<TDb>(
   if (typeof options.queue?.tables !== 'object') {
     throw new TypeError(`${caller}: queue must be what createQueue() returns; got ${shown(options.queue)}`);
   }
-  const handlers = handlersByKind(options.handlers);
+  const handlers = handlersByKind(caller, options.handlers);
   const { run, runBatch } = options.queue.around ?? {};
   for (const { job, batch } of handlers.values()) {
     if (batch === undefined || run === undefined || runBatch !== undefined) continue;

@@ -82,7 +82,7 @@ export class Worker {
     allowManyListeners(this.#giveUp.signal);
     this.#db = db;
     this.#tables = options.queue.tables;
-    this.#handlers = handlersByKind(options.handlers);
+    this.#handlers = handlersByKind('createWorker', options.handlers);
     this.#until = until;
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;
@@ -298,7 +298,7 @@ export class Worker {
   }
 
   async #stopGracefully(): Promise<void> {
-    this.#stopping.abort(new QueueError('This worker was stopped; create a new one'));
+    this.#stopping.abort(new QueueError('start: this worker was stopped; create a new one'));
     // A start that is under way is ended as well; its error is its caller's.
     const starting = Promise.resolve(this.#starting).catch(() => undefined);
     const beganMs = performance.now();

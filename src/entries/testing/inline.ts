@@ -62,7 +62,7 @@ export function inline<TDb, TOwn extends OwnColumns, TSchedules, TLimits, TWorkf
   }
   checkBoolean('inline: failFast', failFast);
   // A handler gets what the enqueue is given, which its type has named.
-  const handlers = handlersByKind(options.handlers) as unknown as ReadonlyMap<string, Handler>;
+  const handlers = handlersByKind('inline', options.handlers) as unknown as ReadonlyMap<string, Handler>;
   const runner = new InlineRunner(queue, handlers, delayed, failFast);
   const own: Readonly<Record<PropertyKey, unknown>> = {
     enqueue: runner.enqueue,

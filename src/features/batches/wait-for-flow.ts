@@ -16,7 +16,7 @@ export async function waitForFlow(
   const over = AbortSignal.timeout(timeoutMs);
   for (const rests = new Doubling(10, 500); ; ) {
     const flow = await ask();
-    if (flow === undefined) throw new QueueError(`There is no flow ${id}`);
+    if (flow === undefined) throw new QueueError(`waitForFlow: there is no flow ${id}`);
     if (flow.endedAt !== null) return flow;
     if (over.aborted) {
       throw new QueueError(`Flow ${id} has not ended within ${timeoutMs} ms: ${flow.pending} jobs are left`);

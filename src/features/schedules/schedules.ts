@@ -68,7 +68,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     const stored = await setSchedule(db, this.tables, { schedule: made, channel: this.#queue.channel });
     if (stored !== undefined) return toScheduleRecord(stored);
     throw new QueueError(
-      `The schedule '${made.name}' is declared by workers. Change it in their code, ` +
+      `schedules.set: '${made.name}' is declared by workers. Change it in their code, ` +
         'or remove it once no worker declares it any more',
     );
   }
@@ -85,7 +85,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
    */
   async pause(db: Executor, name: string): Promise<boolean> {
     checkName('pause', name);
-    return changed(name, await pauseSchedule(db, this.tables, name));
+    return changed('pause', name, await pauseSchedule(db, this.tables, name));
   }
 
   /**
@@ -96,7 +96,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   async resume(db: Executor, name: string): Promise<boolean> {
     checkName('resume', name);
     const { channel } = this.#queue;
-    return changed(name, await resumeSchedule(db, this.tables, { name, channel }));
+    return changed('resume', name, await resumeSchedule(db, this.tables, { name, channel }));
   }
 
   /**
@@ -113,7 +113,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     checkName('runNow', name);
     if (tick !== undefined) checkDate('schedules.runNow: tick', tick);
     const found = await findSchedule(db, this.tables, name);
-    if (found === undefined) throw noSuch(name);
+    if (found === undefined) throw noSuch('runNow', name);
     const { queue, kind, payload, settings, overlap } = found.schedule;
     const { priority, maxAttempts, metadata, own, group, cost }: TickSettings = JSON.parse(settings);
     const job: NewJob = {
@@ -219,11 +219,11 @@ function checkName(method: string, name: string): string {
   return checkText(`schedules.${method}: name`, name, MAX_NAME_BYTES);
 }
 
-function changed(name: string, { changed, known }: ScheduleChange): boolean {
-  if (!known) throw noSuch(name);
+function changed(method: string, name: string, { changed, known }: ScheduleChange): boolean {
+  if (!known) throw noSuch(method, name);
   return changed;
 }
 
-function noSuch(name: string): QueueError {
-  return new QueueError(`There is no schedule '${name}'`);
+function noSuch(method: string, name: string): QueueError {
+  return new QueueError(`schedules.${method}: there is no schedule '${name}'`);
 }

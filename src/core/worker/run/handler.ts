@@ -168,20 +168,23 @@ export const CALL_OF: unique symbol = Symbol.for('drizzle-queue: call of a batch
  * @throws TypeError for what neither `handle` nor `handleBatch` has made
  */
 export function handlersByKind<TDb, TOwn>(
+  caller: string,
   handlers: readonly Handler<TDb, TOwn>[],
 ): ReadonlyMap<string, Handler<TDb, TOwn>> {
-  if (!Array.isArray(handlers)) throw new TypeError(`handlers must be an array; got ${shown(handlers)}`);
+  const what = `${caller}: handlers`;
+  if (!Array.isArray(handlers)) throw new TypeError(`${what} must be an array; got ${shown(handlers)}`);
   if (handlers.length === 0)
-    throw new UnknownKindError('A worker needs at least one handler: handle(job, function)');
+    throw new UnknownKindError(`${what} must hold at least one: handle(job, function)`);
   const byKind = new Map<string, Handler<TDb, TOwn>>();
   for (const handler of handlers as readonly Handler<TDb, TOwn>[]) {
     const isMade = handler?.batch === undefined || CALL_OF in handler;
     if (typeof handler?.run !== 'function' || !isMade) {
-      throw new TypeError(`handlers must hold what handle and handleBatch return; got ${got(handler)}`);
+      throw new TypeError(`${what} must hold what handle and handleBatch return; got ${got(handler)}`);
     }
-    checkDefinition('A handler', handler.job);
+    checkDefinition(what, handler.job);
     const { kind } = handler.job;
-    if (byKind.has(kind)) throw new UnknownKindError(`There are two handlers for the kind '${kind}'`);
+    if (byKind.has(kind))
+      throw new UnknownKindError(`${caller}: there are two handlers for the kind '${kind}'`);
     byKind.set(kind, handler);
   }
   return byKind;

@@ -96,7 +96,7 @@ export class Workers<TName extends string = string> {
    */
   async start(): Promise<void> {
     if (this.#stopping.signal.aborted) {
-      throw new QueueError('These workers were stopped; create new ones');
+      throw new QueueError('start: these workers were stopped; create new ones');
     }
     this.#starting ??= this.#start();
     await this.#starting;

@@ -310,12 +310,12 @@ export class AttemptSteps {
     ends: 'with it' | 'later' = 'with it',
   ): Promise<T> {
     // A name that is made of another one may be longer: that one was checked.
-    checkText('The name of a step', name, MAX_MADE_NAME_BYTES);
+    checkText('step: name', name, MAX_MADE_NAME_BYTES);
     const undoes = isUndo(name);
     const isMade = (undoes && this.#isUndoing) || (kind === 'wait' && name.endsWith(END));
-    if (!isMade) checkText('The name of a step', name, MAX_NAME_BYTES);
+    if (!isMade) checkText('step: name', name, MAX_NAME_BYTES);
     if (undoes && !this.#isUndoing)
-      throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
+      throw new TypeError(`step '${name}': this name is taken: undoAll uses it`);
     // Left behind by waits beside it, or by the end of the handler: it goes on in the next run.
     if (this.#isClosed) return await never();
     this.checkOutside(name);
