@@ -23,7 +23,8 @@ const GRACE_MS = 2_000;
 
 /**
  * Looks again and again, in one snapshot each, how much of each group living workers hold and run. It knows nothing but the tables and the
- * handlers' own ledger.
+ * handlers' own ledger. A worker that was declared gone by mistake comes back with a row of its own id that starts anew: what it has begun
+ * before was free for others meanwhile, so it does not count, though its handlers may still run.
  */
 export class GroupWatcher {
   readonly #connection: Connection;
@@ -77,15 +78,17 @@ export class GroupWatcher {
   async look(): Promise<void> {
     const sentMs = performance.now();
     const rows = await this.#connection.client<({ name: string } & GroupUse)[]>`
-      with alive as materialized (select id from queue_workers)
+      with alive as materialized (select id, started_at from queue_workers)
       select n.name, sum(n.held)::int as held, sum(n.running)::int as running,
         count(distinct n.worker_id) filter (where n.held > 0)::int as holders
       from (
-        select j.queue || '/' || j.group_key as name, 1 as held, 0 as running, j.worker_id from queue_jobs as j
-        where j.worker_id in (select id from alive)
+        select j.queue || '/' || j.group_key as name, 1 as held, 0 as running, j.worker_id
+        from queue_jobs as j join alive as a on a.id = j.worker_id
+        where j.claimed_at is null or j.claimed_at >= a.started_at
         union all
-        select l.queue || '/' || l.group_key, 0, 1, l.worker_id from ledger as l
-        where l.ended_at is null and l.worker_id in (select id from alive)
+        select l.queue || '/' || l.group_key, 0, 1, l.worker_id
+        from ledger as l join alive as a on a.id = l.worker_id
+        where l.ended_at is null and l.began_at >= a.started_at
       ) as n group by n.name`;
     this.looks++;
     const now = new Map(rows.map(({ name, held, running, holders }) => [name, { held, running, holders }]));

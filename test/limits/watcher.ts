@@ -11,7 +11,8 @@ export interface Use {
 
 /**
  * Looks again and again, in one snapshot each, how many handlers run in workers that nobody has declared gone,
- * and how many slots these have. It knows nothing but the tables and the handlers' own ledger.
+ * and how many slots these have. It knows nothing but the tables and the handlers' own ledger. What a worker has begun before it was
+ * declared gone by mistake does not count, though it has come back: see `GroupWatcher`.
  */
 export class Watcher {
   readonly #connection: Connection;
@@ -61,9 +62,10 @@ export class Watcher {
 
   async look(): Promise<ReadonlyMap<string, Use>> {
     const rows = await this.#connection.client<({ name: string } & Use)[]>`
-      with alive as materialized (select id from queue_workers),
+      with alive as materialized (select id, started_at from queue_workers),
       runs as materialized (
-        select l.queue, l.kind from ledger l where l.ended_at is null and l.worker_id in (select id from alive)
+        select l.queue, l.kind from ledger l join alive as a on a.id = l.worker_id
+        where l.ended_at is null and l.began_at >= a.started_at
       ),
       leases as materialized (
         select u.queue, u.kind, (e.lease ->> 0)::int as has
