@@ -13,6 +13,7 @@ export const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   idle: async () => (await import('./scenarios/idle.ts')).idle,
   'last-attempt': async () => (await import('./scenarios/last-attempt.ts')).lastAttempt,
   control: async () => (await import('./scenarios/control/scenario.ts')).control,
+  limits: async () => (await import('./scenarios/limits/scenario.ts')).limits,
   memory: async () => (await import('./scenarios/memory.ts')).memory,
   workflows: async () => (await import('./scenarios/workflows/scenario.ts')).workflows,
   mixed: async () => (await import('./scenarios/mixed.ts')).mixed,

@@ -27,6 +27,8 @@ export type Measurement = (request: never) => Promise<unknown>;
 export const measurements = {
   claims: async (): Promise<Measurement> =>
     (await import('../scenarios/scheduled/time-claims.ts')).timeClaims,
+  groupClaims: async (): Promise<Measurement> =>
+    (await import('../scenarios/limits/time-group-claims.ts')).timeGroupClaims,
   transactions: async (): Promise<Measurement> =>
     (await import('../scenarios/enqueue/transactions.ts')).transactions,
   single: async (): Promise<Measurement> => (await import('../scenarios/enqueue/single.ts')).single,

@@ -28,6 +28,8 @@ for ever; it must not fall.`,
   idle: `Most workers wait most of the time. What does waiting cost?`,
   control: `What do limits, fair shares and orders cost beside the same jobs without them? The peers are shown with what they have of
 it, each also over what it does without.`,
+  limits: `What limits and fair shares ask of themselves, all of it in one run: a part of the rate of plain jobs, no claim that takes much
+longer than the others, no long wait of a new tenant, and no slot that stands empty.`,
   memory: `Does a worker grow with the jobs that it has done? And with payloads of a megabyte, how many of them does it hold at
 once?`,
   workflows: `Handlers in steps, each of which is recorded, beside engines of durable workflows on the same PostgreSQL. What does a step cost,

@@ -4,83 +4,16 @@ import { figure, times } from '../../harness/ratios.ts';
 import { print, type Report } from '../../harness/report.ts';
 import { SERVER_TEXT } from '../../harness/server.ts';
 import type { Sites } from '../../harness/site.ts';
-import { SMALL, type System } from '../../harness/system.ts';
+import { SMALL } from '../../harness/system.ts';
 import type { Scenario, ScenarioResult } from '../../scenario.ts';
 import { bullmqLimited, bullmqOnPostgres, bullmqRated } from '../../systems/bullmq/system.ts';
-import { groupedQueue, limitedQueue, withoutResults } from '../../systems/drizzle-queue/system.ts';
 import { graphileBest, graphileQueues } from '../../systems/graphile-worker/system.ts';
 import { pgBossBest, pgBossGroups, pgBossInOrder } from '../../systems/pg-boss/system.ts';
 import { drainOthers } from './beside-hot.ts';
+import { besideHot, hotKey, KEYS, manyKeys, PER_KEY, plain, VARIANTS, type Variant } from './variants.ts';
 
-/** Something that is drained beside the others. */
-interface Variant {
-  readonly name: string;
-  readonly system: System;
-  /** Only 20 jobs of each of 1,000 keys are counted, `alone`, or `beside` the others. */
-  readonly counted?: 'alone' | 'beside';
-  /** The row that its rate is divided by. @default plain */
-  readonly over?: string;
-}
-
-/** The jobs of one key wait beside those of 1,000 others, which have 20 each. */
-const KEYS = 1_000;
-const PER_KEY = 20;
 const LIMIT_MS = 15_000;
 const QUICK_LIMIT_MS = 3_000;
-
-const plain: Variant = { name: 'plain', system: withoutResults };
-const manyKeys: Variant = {
-  name: '100,000 keys × 1, in order',
-  system: groupedQueue('100,000 keys', { groups: { serial: 'end' } }, 'i::text'),
-};
-const hotKey: Variant = {
-  name: 'one key × 100,000, in order',
-  system: groupedQueue('one key', { groups: { serial: 'end' } }, `'hot'`),
-};
-/** The hot key's jobs have the higher numbers. */
-const withoutHot: Variant = {
-  name: '1,000 keys × 20, in order',
-  system: groupedQueue('1,000 keys', { groups: { serial: 'end' } }, `(i % ${KEYS})::text`),
-  counted: 'alone',
-};
-const besideHot: Variant = {
-  name: 'the same beside a hot key',
-  system: groupedQueue(
-    'beside a hot key',
-    { groups: { serial: 'end' } },
-    `case when i < ${KEYS * PER_KEY} then (i % ${KEYS})::text else 'hot' end`,
-  ),
-  counted: 'beside',
-  over: withoutHot.name,
-};
-
-const VARIANTS: readonly Variant[] = [
-  plain,
-  {
-    name: '10 at once of the queue',
-    system: limitedQueue('limit of the queue', { concurrency: 10 }),
-  },
-  {
-    name: 'fair shares, 10 tenants',
-    system: groupedQueue('10 tenants', { groups: {} }, '(i % 10)::text'),
-  },
-  {
-    name: 'fair shares, 10,000 tenants',
-    system: groupedQueue('10,000 tenants', { groups: {} }, '(i % 10000)::text'),
-  },
-  manyKeys,
-  hotKey,
-  withoutHot,
-  besideHot,
-  {
-    name: '2 at once per key, 1,000 keys',
-    system: groupedQueue('limit of 2', { groups: { concurrency: 2 } }, '(i % 1000)::text'),
-  },
-  {
-    name: 'a rate that is not reached',
-    system: limitedQueue('rated', { rate: { limit: 1_000_000, perMs: 1_000 } }),
-  },
-];
 
 const keyOf = (n: number) => String(n % KEYS);
 /** Each over what it does without the feature. */

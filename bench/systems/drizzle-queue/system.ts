@@ -56,8 +56,12 @@ async function createGroupedTables(url: string): Promise<void> {
 }
 
 /** No results, and a limit of the queue. */
-export function limitedQueue(name: string, limits: QueueLimits): System {
-  return { ...drizzleQueue(name, { keepResult: false, limits }), create: createGroupedTables };
+export function limitedQueue(
+  name: string,
+  limits: QueueLimits,
+  options: Partial<DrizzleQueueOptions> = {},
+): System {
+  return { ...drizzleQueue(name, { keepResult: false, limits, ...options }), create: createGroupedTables };
 }
 
 /**
@@ -65,10 +69,14 @@ export function limitedQueue(name: string, limits: QueueLimits): System {
  *
  * @param group the name of a job's group, as SQL over its number `i`
  */
-export function groupedQueue(name: string, limits: QueueLimits, group: string): System {
+export function groupedQueue(
+  name: string,
+  limits: QueueLimits,
+  group: string,
+  options: Partial<DrizzleQueueOptions> = {},
+): System {
   return {
-    ...drizzleQueue(name, { keepResult: false, limits }),
-    create: createGroupedTables,
+    ...limitedQueue(name, limits, options),
     async fill({ sql }, { from, count, payloadBytes }) {
       // With what an enqueue notes: of each group once.
       await sql`
