@@ -14,7 +14,11 @@ export interface Rate {
 export interface LimitSettings {
   /** How many of its jobs may run at once, in all processes together, 1–1,000,000. @default no limit */
   concurrency?: number | undefined;
-  /** How many of its jobs may start, in all processes together. @default no limit */
+  /**
+   * How many of its jobs may start, in all processes together. Priorities hold as without it. `runNext`
+   * refuses the queue, as with any limit. Aging is refused beside limits of kinds and in queues with groups.
+   * @default no limit
+   */
   rate?: Rate | undefined;
 }
 
