@@ -105,6 +105,7 @@ function fleetOf(declared: Declared): Fleet {
     jobs: Object.keys(limits).map((name) => ({ kind: name, queue: name })),
     concurrency: SLOTS,
     program: 'limits/fixtures/grouped-worker.ts',
+    worker: { frozenMs: 15_000, silentMs: 15_000 },
   });
   fleets.push(fleet);
   return fleet;
@@ -175,11 +176,17 @@ function judgeSlots({ leases, exceeded }: Watchers, declared: Declared): void {
   leases.reset();
 }
 
+let sleeps = 0;
+/** Freezes a process for a moment; the first one, and each fifth, until the others have declared it gone. */
+async function sleep(fleet: Fleet): Promise<void> {
+  await (sleeps++ % 5 === 0 ? fleet.oversleep() : fleet.nap(between(300, 1_500)));
+}
+
 /** Replaces the processes, two at a time: of three, one is killed instead of stopped, and one is frozen first. */
 async function roll(from: Fleet, to: Fleet): Promise<void> {
   const end = async (turn: number) => {
     if (turn % 3 === 1) return await from.kill();
-    if (turn % 3 === 2) await from.nap(between(300, 1_500));
+    if (turn % 3 === 2) await sleep(from);
     await from.leave();
   };
   for (let turn = 0; from.size > 0; turn += 2) {
@@ -248,7 +255,12 @@ async function deploy(watchers: Watchers): Promise<{ alone: Alone[]; visitors: n
       const declared = turn % 2 === 0 ? wide : narrow;
       const fromAt = await audit.now();
       const endMs = performance.now() + ALONE_MS;
-      await fleet.disturb(() => performance.now() > endMs, 1_000, 1_500);
+      const disturbed = fleet;
+      await fleet.disturb(
+        () => performance.now() > endMs,
+        1_000,
+        () => sleep(disturbed),
+      );
       // No slot is lost for good.
       await throughGate(async () => {
         await until(() => hasReached(watchers, declared)).catch(async () => {
@@ -279,7 +291,11 @@ test(`${PROCESSES} processes that are killed, frozen and replaced by versions wi
 }, async () => {
   const [forGroups, forLeases] = await database.connect(2);
   if (forGroups === undefined || forLeases === undefined) throw new Error('no connections');
-  const watchers = { groups: new GroupWatcher(forGroups), leases: new Watcher(forLeases), exceeded: [] };
+  const watchers = {
+    groups: new GroupWatcher(forGroups),
+    leases: new Watcher(forLeases),
+    exceeded: [],
+  };
   const stopWatching = async () => {
     await watchers.groups.stop();
     await watchers.leases.stop();
@@ -300,9 +316,10 @@ test(`${PROCESSES} processes that are killed, frozen and replaced by versions wi
     { id: string }[]
   >`select job_id as id from queue_results order by job_id`;
   expect(done.map(({ id }) => Number(id))).toEqual([...producer.enqueued, ...visitors].sort((a, b) => a - b));
-  for (const { output } of fleets) expect(output).not.toMatch(/lost|error/);
+  for (const { outputOfAwake } of fleets) expect(outputOfAwake).not.toMatch(/lost|error/);
   expect(fleets.reduce((sum, { deaths }) => sum + deaths, 0)).toBeGreaterThan(DEPLOYS * 2);
   expect(fleets.reduce((sum, { naps }) => sum + naps, 0)).toBeGreaterThan(DEPLOYS);
+  expect(fleets.reduce((sum, { oversleeps }) => sum + oversleeps, 0)).toBeGreaterThan(0);
 
   expect(watchers.exceeded).toEqual([]);
   expect(watchers.groups.exceeded).toEqual([]);
@@ -379,4 +396,31 @@ async function expectTurns(visitors: readonly number[]): Promise<void> {
   expect(Math.max(...before)).toBeLessThanOrEqual((PROCESSES + 2) * SLOTS);
   // As a rule no more than one for each process: its claim was under way.
   expect(median(before)).toBeLessThanOrEqual(PROCESSES + 2);
+  await expectCalls(visitors);
+}
+
+/**
+ * The same by the calls of handlers, which also wait for what was claimed ahead: as a rule for no more others than claims do. A worker
+ * that is killed or frozen holds up the few that it has claimed, until others have taken them over.
+ */
+async function expectCalls(visitors: readonly number[]): Promise<void> {
+  const calls = await audit.calls('fair');
+  const others = calls.filter(({ group }) => !group.startsWith('visitor'));
+  const waits = visitors.map((visitor) => {
+    const first = calls.find(({ job }) => job === visitor);
+    if (first === undefined) throw new Error(`the job ${visitor} was never called`);
+    const { at, createdAt } = first;
+    return {
+      others: others.filter((other) => other.at > createdAt && other.at < at).length,
+      ms: (at - createdAt) / 1_000,
+    };
+  });
+  const [jobs, times] = [waits.map((wait) => wait.others), waits.map(({ ms }) => ms)];
+  print(`jobs of others that began before it: ${median(jobs)}, ${Math.max(...jobs)} at most`);
+  print(`from its enqueue to its handler: ${median(times)} ms, ${Math.max(...times)} at most`);
+  // First in, first out they would be as many as wait of both tenants.
+  expect(median(jobs)).toBeLessThanOrEqual(PROCESSES + 2);
+  // As many rounds as a job takes, on a busy machine; and no longer than a worker is missed.
+  expect(median(times)).toBeLessThanOrEqual(5_000);
+  expect(Math.max(...times)).toBeLessThanOrEqual(40_000);
 }

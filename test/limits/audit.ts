@@ -13,7 +13,7 @@ export interface Run {
   readonly claimedAt: number;
   /** The job's `run_at` at that claim: with the id its place in the group. */
   readonly runAt: number;
-  /** When its worker was removed; `null` while it lives. */
+  /** When its worker was removed after that; `null` while it lives. */
   readonly departedAt: number | null;
 }
 
@@ -77,7 +77,7 @@ export class Audit {
     const rows = await this.#database.client.unsafe<Record<string, string | null>[]>(
       `select l.group_key, l.job_id, l.worker_id, l.outcome, ${us('l.began_at')} as began, ${us('l.ended_at')} as ended,
          ${us('s.at')} as claimed, ${us('s.run_at')} as run_at,
-         (select ${us('min(d.at)')} from departures as d where d.worker_id = l.worker_id) as departed
+         (select ${us('min(d.at)')} from departures as d where d.worker_id = l.worker_id and d.at >= l.began_at) as departed
        from ledger as l left join starts as s on s.job_id = l.job_id and s.fence = l.fence
        where l.queue = $1 order by l.began_at, l.id`,
       [queue],
@@ -120,13 +120,21 @@ export class Audit {
   }
 
   /** The calls of a queue's handlers, or of those for one group, in the order of time: what a rate counts. */
-  async calls(queue: string, group?: string): Promise<Pick<Start, 'at' | 'cost'>[]> {
-    const rows = await this.#database.client.unsafe<{ at: number; cost: number }[]>(
-      `select l.called_ms * 1000 as at, s.cost from ledger as l join starts as s on s.job_id = l.job_id and s.fence = l.fence
-       where l.queue = $1 and l.group_key = coalesce($2, l.group_key) order by 1`,
+  async calls(queue: string, group?: string): Promise<Start[]> {
+    const rows = await this.#database.client.unsafe<Record<keyof Start, string>[]>(
+      `select l.group_key as group, l.job_id as job, l.called_ms * 1000 as at, ${us('s.created_at')} as "createdAt", s.cost, s.fence
+       from ledger as l join starts as s on s.job_id = l.job_id and s.fence = l.fence
+       where l.queue = $1 and l.group_key = coalesce($2, l.group_key) order by l.called_ms`,
       [queue, group ?? null],
     );
-    return [...rows];
+    return rows.map(({ group, job, at, createdAt, cost, fence }) => ({
+      group,
+      job: Number(job),
+      at: Number(at),
+      createdAt: Number(createdAt),
+      cost: Number(cost),
+      fence: Number(fence),
+    }));
   }
 
   /** When somebody let groups of a queue go on. */

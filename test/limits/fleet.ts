@@ -37,11 +37,16 @@ export class Fleet {
   readonly #starting = new Set<WorkerProcess>();
   /** What processes have printed that are no more. */
   #printed = '';
+  /** The same of those that never overslept. */
+  #printedAwake = '';
+  readonly #overslept = new Set<WorkerProcess>();
   deaths = 0;
   /** How often one was stopped gracefully, and replaced. */
   leaves = 0;
   /** How often one was frozen for a while. */
   naps = 0;
+  /** How often one was frozen until others had declared it gone. */
+  oversleeps = 0;
 
   constructor(
     database: LedgerDatabase,
@@ -88,6 +93,12 @@ export class Fleet {
     return this.#printed + this.#processes.map((process) => process.output()).join('');
   }
 
+  /** What was printed by processes that were never declared gone while they were frozen: the others lose what they held. */
+  get outputOfAwake(): string {
+    const awake = this.#processes.filter((process) => !this.#overslept.has(process));
+    return this.#printedAwake + awake.map((process) => process.output()).join('');
+  }
+
   /** Starts processes, and waits until they claim. */
   async start(count: number): Promise<void> {
     const program = await bundleWorker(this.#program);
@@ -117,14 +128,29 @@ export class Fleet {
 
   /** Freezes one at random for a while, which its connections outlive. */
   async nap(ms: number): Promise<void> {
+    await this.#freeze(() => delay(ms));
+    this.naps++;
+  }
+
+  /** Freezes one at random until another has declared it gone. */
+  async oversleep(): Promise<void> {
+    await this.#freeze(async (process) => {
+      const [, id = ''] = /^started (\d+)$/m.exec(process.output()) ?? [];
+      this.#overslept.add(process);
+      const rows = () => this.#database.client`select from queue_workers where id = ${id}`;
+      await until(async () => (await rows()).length === 0);
+    });
+    this.oversleeps++;
+  }
+
+  async #freeze(sleep: (process: WorkerProcess) => Promise<void>): Promise<void> {
     const napping = this.#takeOne();
     napping.child.kill('SIGSTOP');
     this.#starting.add(napping);
-    await delay(ms);
+    await sleep(napping);
     napping.child.kill('SIGCONT');
     this.#starting.delete(napping);
     this.#processes.push(napping);
-    this.naps++;
   }
 
   async #end(signal: NodeJS.Signals, workerId?: number): Promise<number | string> {
@@ -134,6 +160,7 @@ export class Fleet {
     const code = await ended.end(signal);
     this.#starting.delete(ended);
     this.#printed += ended.output();
+    if (!this.#overslept.has(ended)) this.#printedAwake += ended.output();
     return code;
   }
 
@@ -161,9 +188,10 @@ export class Fleet {
 
   /**
    * Kills and replaces one after the other until `over` says so, and stops or freezes some beside: of five, three die, one leaves, and one
-   * sleeps for up to `napMs`. Most of them always claim: where a new process takes long to start, it waits for that.
+   * sleeps, as `nap` says or for up to so many milliseconds. Most of them always claim: where a new process takes long to start, it waits for that.
    */
-  async disturb(over: () => boolean, everyMs: number, napMs: number): Promise<void> {
+  async disturb(over: () => boolean, everyMs: number, nap: number | (() => Promise<void>)): Promise<void> {
+    const sleep = typeof nap === 'number' ? () => this.nap(nap * (0.2 + 0.8 * Math.random())) : nap;
     const most = this.size / 2;
     const underWay = new Set<Promise<void>>();
     for (let turn = 0; !over(); turn++) {
@@ -171,7 +199,7 @@ export class Fleet {
       await until(() => over() || this.size > most);
       if (over()) break;
       if (turn % 5 === 1) underWay.add(this.leave().then(() => this.start(1)));
-      else if (turn % 5 === 3) underWay.add(this.nap(napMs * (0.2 + 0.8 * Math.random())));
+      else if (turn % 5 === 3) underWay.add(sleep());
       else underWay.add(this.kill().then(() => this.start(1)));
     }
     await Promise.all(underWay);
