@@ -108,6 +108,70 @@ test('a step that was renamed is done again when its job is tried again', async 
   expect(calls).toEqual(['old charge', 'next charge again']);
 });
 
+const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+const callNow = async () => void (await database.client`update queue_jobs set run_at = now()`);
+const limited = (timeoutMs: number): Run => {
+  return async ({ step }) => {
+    calls.push(`up to ${timeoutMs}`);
+    return (await step.waitForSignal(approval, { timeoutMs })) ?? 'none';
+  };
+};
+const unlimited: Run = async ({ step }) => {
+  calls.push('unlimited');
+  return await step.waitForSignal(approval);
+};
+
+test('a wait for a signal whose limit a deploy takes away waits on without one', async () => {
+  const worker = await deploy(limited(300));
+  const { id } = await queue.enqueue(database.db, work, 1);
+  await until(async () => (await queue.workflows.steps(database.db, id)).length === 1);
+  await worker.stop();
+  await database.client`update queue_steps set until = now() - interval '1 second'`;
+  calls.length = 0;
+  await callNow();
+  await deploy(unlimited);
+  await until(async () => calls.length > 0 && (await stateOf(id)) === 'waiting');
+  await queue.workflows.signal(database.db, { id }, approval, 'Ada');
+  expect(await outputOf(id)).toBe('Ada');
+});
+
+test('a wait for a signal to which a deploy adds a limit has it from its next run on, or once it is redriven', async () => {
+  const worker = await deploy(unlimited);
+  const [called = 0, redriven = 0] = (
+    await queue.enqueueMany(database.db, work, [{ payload: 1 }, { payload: 2 }])
+  ).map(({ id }) => id);
+  for (const id of [called, redriven]) await until(async () => (await stateOf(id)) === 'waiting');
+  await worker.stop();
+  await deploy(limited(200));
+  await database.client`update queue_jobs set run_at = now() where id = ${called}`;
+  expect(await outputOf(called)).toBe('none');
+  expect(await stateOf(redriven)).toBe('waiting');
+  expect(await queue.workflows.redrive(database.db, redriven, { from: 'approval' })).toBe('redriven');
+  expect(await outputOf(redriven)).toBe('none');
+});
+
+test('a wait for a signal keeps its first limit through deploys that take it away, change it and bring it back', async () => {
+  const untilOf = async (id: number) => (await queue.workflows.steps(database.db, id))[0]?.until;
+  const { id } = await queue.enqueue(database.db, work, 1);
+  const first = await deploy(limited(3_600_000));
+  await until(async () => (await stateOf(id)) === 'scheduled');
+  const limit = await untilOf(id);
+  await first.stop();
+  for (const run of [unlimited, limited(1), unlimited, limited(3_600_000)]) {
+    calls.length = 0;
+    await callNow();
+    const worker = await deploy(run);
+    const state = run === unlimited ? 'waiting' : 'scheduled';
+    await until(async () => calls.length > 0 && (await stateOf(id)) === state);
+    expect(await untilOf(id)).toEqual(limit);
+    await worker.stop();
+  }
+  await database.client`update queue_steps set until = now()`;
+  await callNow();
+  await deploy(limited(3_600_000));
+  expect(await outputOf(id)).toBe('none');
+});
+
 test('two versions that run side by side pass jobs to each other: each name is done once', async () => {
   const TURNS = 6;
   /** Sleeps between any two steps, so that either version may go on. */

@@ -27,7 +27,7 @@
       on conflict (job_id, queue, name) do update
       set output = case when s.ended_at is null then excluded.output else s.output end,
         ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,
-        trace = coalesce(excluded.trace, s.trace)
+        until = coalesce(s.until, excluded.until), trace = coalesce(excluded.trace, s.trace)
       returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
     )
     select output, has_output, ended,

@@ -23,12 +23,12 @@
       select id, $14, $15, 'signal', $16, value, $17::int8,
         statement_timestamp() + $18::float8 * interval '1 millisecond',
         $19::text, statement_timestamp(),
-        case when value is not null or late then statement_timestamp() end
+        case when value is not null then statement_timestamp() end
       from holder
       on conflict (job_id, queue, name) do update
       set output = case when s.ended_at is null then excluded.output else s.output end,
         ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,
-        trace = coalesce(excluded.trace, s.trace)
+        until = coalesce(s.until, excluded.until), trace = coalesce(excluded.trace, s.trace)
       returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
     )
     select output, has_output, ended,

@@ -30,7 +30,7 @@
       set output = case when s.ended_at is null then excluded.output else s.output end,
         ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,
         signal = case when s.ended_at is null then excluded.signal else s.signal end,
-        trace = coalesce(excluded.trace, s.trace)
+        until = coalesce(s.until, excluded.until), trace = coalesce(excluded.trace, s.trace)
       returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
     )
     select output, has_output, ended,

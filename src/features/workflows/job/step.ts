@@ -149,7 +149,8 @@ export interface Step<TDb = Database, TOwn = unknown> {
   /**
    * Waits for the next signal of a name that was sent to this job, before, during or after the wait; returns
    * its value. As {@link Step.sleep}, the job holds nothing meanwhile. With `timeoutMs` it returns
-   * `undefined` when none came in time; one that comes later goes to the next wait for it.
+   * `undefined` when none came in time; one that comes later goes to the next wait for it. Whether there is a
+   * limit is what the running code says, also for a job that has begun to wait under another version.
    *
    * @throws InvalidSignalError when the stored value no longer fits the signal's schema
    */

@@ -12,7 +12,7 @@ export interface SignalToReceive extends HeldJob {
   readonly at: number;
   /** Whether the attempt waits for one of this name already: then this step waits behind it. */
   readonly isBehind?: boolean | undefined;
-  /** How long the step waits, from its first try; `undefined`: without a limit. */
+  /** How long it waits, from its first try with a limit; `undefined`: without one, also if it had one. */
   readonly timeoutMs: number | undefined;
   /** Of a step that waits for the first of several: the key of this one among them. */
   readonly first?: string | undefined;
@@ -51,7 +51,10 @@ export async function receiveSignal(
   if (row.ended === true) {
     return row.has_output === true ? { type: 'received', value: row.output } : { type: 'late' };
   }
-  return { type: 'waiting', leftMs: row.left_ms === null ? null : Math.max(0, Number(row.left_ms)) };
+  return {
+    type: 'waiting',
+    leftMs: wanted.timeoutMs === undefined ? null : Math.max(0, Number(row.left_ms)),
+  };
 }
 
 export function receiveSignalQuery(
@@ -75,7 +78,8 @@ export function receiveSignalQuery(
       ? sql`'signal', ${signal}, value`
       : sql`'first', case when value is not null then ${signal}::text end,
         case when value is not null then jsonb_build_object('key', ${first}::text, 'value', value) end`;
-  const isOver = first === undefined ? sql`value is not null or late` : sql`value is not null`;
+  // Without a limit in the code it waits on, whatever an earlier version of the code has recorded.
+  const isOver = timeoutMs === undefined ? sql`value is not null` : sql`value is not null or late`;
   const named =
     first === undefined
       ? sql``
@@ -109,7 +113,7 @@ export function receiveSignalQuery(
       on conflict (job_id, queue, name) do update
       set output = case when s.ended_at is null then excluded.output else s.output end,
         ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence,${named}
-        trace = coalesce(excluded.trace, s.trace)
+        until = coalesce(s.until, excluded.until), trace = coalesce(excluded.trace, s.trace)
       returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
     )
     select output, has_output, ended,
