@@ -335,10 +335,11 @@ export class WorkflowModel {
     const open = batches.filter(({ ended }) => !ended).length;
     const isOpen = open > 0 && !(failFast && batches.some(({ failed }) => failed > 0));
     if (!this.holds(attempt)) return isOpen;
+    if (!isOpen) return false;
     for (const batch of batches) batch.waiting = failFast || others ? 'failure' : 'end';
     const job = this.get(attempt.id);
-    if (isOpen) job.blockers = -Math.min(Math.max(-(job.blockers ?? 0), 0) || open, open);
-    return isOpen;
+    job.blockers = -Math.min(Math.max(-(job.blockers ?? 0), 0) || open, open);
+    return true;
   }
 
   grow(batch: number, members: number): void {

@@ -89,6 +89,7 @@ test('the texts hold no literals but their own', () => {
       `'synchronous_commit'`,
       `'attempts'`,
       `'delayMs'`,
+      `'end'`,
       `'ended'`,
       `'error'`,
       `'kind'`,

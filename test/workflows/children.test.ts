@@ -647,6 +647,46 @@ describe('many children', () => {
     },
   );
 
+  test('of whose failure the parent knows and goes on: a look for jobs that were not woken wakes it once at most', async () => {
+    const [first, second] = [gate(), gate()];
+    let calls = 0;
+    await start(
+      async ({ step }) => {
+        calls++;
+        const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 13 }]);
+        const reason = await step.all('outputs', all).catch((error: ChildFailedError) => error.reason);
+        return [reason, await step.waitForJob(await step.enqueue('two', child, 2))];
+      },
+      [
+        handle(child, async ({ payload }) => {
+          if (payload === 13) {
+            const waiting = { kind: 'parent', state: 'waiting' } as const;
+            await until(async () => (await queue.list(database.db, waiting)).jobs.length > 0);
+            throw new NonRetryableError('thirteen');
+          }
+          await (payload === 1 ? first : second).opened;
+          return payload;
+        }),
+      ],
+    );
+    const id = await enqueue();
+    const all = { ...tables, ...workflowTables };
+    const waitsForTwo = async () => {
+      const steps = await queue.workflows.steps(database.db, id);
+      const isThere = steps.some(({ name, endedAt }) => name.startsWith('two:') && endedAt === null);
+      return isThere && (await queue.find(database.db, id))?.state === 'waiting';
+    };
+    await until(waitsForTwo);
+    const batches = (await database.client`select id from queue_batches`).map((row) => Number(row.id));
+    const before = calls;
+    const { queues } = await wakeAllWaiters(database.db, all, batches, undefined);
+    await until(async () => calls === before + queues.size && (await waitsForTwo()));
+    expect((await wakeAllWaiters(database.db, all, batches, undefined)).queues).toEqual(new Set());
+    first.open();
+    second.open();
+    expect(await outputOf(id)).toEqual(['thirteen', 2]);
+  });
+
   test('may be none', async () => {
     await start(async ({ step }) => await step.all('outputs', await step.enqueueMany('all', child, [])));
     expect(await outputOf(await enqueue())).toEqual([]);

@@ -24,7 +24,9 @@
     ),
     marked as (
       update "queue_batches" as b set waiting = $9::text
-      where b.id = any(array(select id from locked where exists (select from holder)))
+      where b.id = any(array(
+          select l.id from locked as l cross join waits where waits.open > 0 and exists (select from holder)
+        ))
         and b.waiting is distinct from $10::text
     )
     select waits.open, waits.foreign_one, exists (select from holder) as held from waits

@@ -46,6 +46,16 @@
       where j.queue = $6 and j.id = any(array(select id from free))
       returning j.queue, j.run_at, j.group_key
     ),
+    told as (
+      update "queue_batches" as b set waiting = 'end'
+      where b.id = any(array(
+        select l.id from locked as l
+        where l.failing and not l.ended and l.waiting = 'failure' and (l.id in (
+          select w.batch_id from waits as w
+          where w.policy in ('parent', 'detached') and (w.job_id in (select id from free)) is true
+        )) is true
+      ))
+    ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)

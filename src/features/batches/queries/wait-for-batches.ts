@@ -78,7 +78,9 @@ export function waitForBatchesQuery(
     ),
     marked as (
       update ${queueBatches} as b set waiting = ${waiting}::text
-      where b.id = any(array(select id from locked where exists (select from holder)))
+      where b.id = any(array(
+          select l.id from locked as l cross join waits where waits.open > 0 and exists (select from holder)
+        ))
         and b.waiting is distinct from ${waiting}::text
     )
     select waits.open, waits.foreign_one, exists (select from holder) as held from waits`;

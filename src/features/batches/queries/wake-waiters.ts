@@ -34,6 +34,8 @@ export async function wakeWaiters(db: Runner, tables: TablesOfBatches, wake: Wak
  * A batch that is locked elsewhere counts as open, and as one without failures. Of those that a job has
  * enqueued, one that ended long ago says nothing: the job waits rightly while as many are open as it waits
  * for. Where waits side by side need different numbers, that finds it only when a further one has ended.
+ * A failure is told once: a job that has caught it may go on to wait for other batches. What still waits for
+ * the first failure says so again.
  *
  * Each locked batch is one of those that are waited for. So a full join brings what a left one would, and is
  * never a nested loop.
@@ -87,6 +89,16 @@ export function wakeWaitersQuery(tables: TablesOfBatches, { queue, ids, channel 
           then coalesce(j.cancel_reason, ${FAILED_BEFORE}) else j.cancel_reason end
       where j.queue = ${queue} and j.id = any(array(select id from free))
       returning j.queue, j.run_at, j.group_key
+    ),
+    told as (
+      update ${queueBatches} as b set waiting = 'end'
+      where b.id = any(array(
+        select l.id from locked as l
+        where l.failing and not l.ended and l.waiting = 'failure' and (l.id in (
+          select w.batch_id from waits as w
+          where w.policy in ('parent', 'detached') and (w.job_id in (select id from free)) is true
+        )) is true
+      ))
     )${noted}
     select (select count(*) from woken)::float8 as woken${
       channel === undefined
