@@ -97,7 +97,7 @@ export { notDeclared } from './features/limits/not-declared.ts';
 export { sumMetrics } from './features/metrics/queries/sum-metrics.ts';
 export { ratesIn } from './features/metrics/rates.ts';
 export { isUndo, MAX_MADE_NAME_BYTES } from './features/workflows/job/step-names.ts';
-export type { ShownChildren, ShownStep, ShownSteps } from './features/workflows/queries/show-steps.ts';
+export type { ShownStep, ShownSteps } from './features/workflows/queries/show-steps.ts';
 
 // How imported jobs get into the tables, and what the workers of several databases do like one.
 

@@ -21,6 +21,7 @@ const cli = useCli();
 const queue = createQueue({ workflows: workflowsIn(workflowTables) });
 const { handle } = handlersFor<typeof database.db, typeof queue>();
 const fulfil = defineJob('fulfil', { payload: unvalidated<number>(), backoff: fixedBackoff(3_600_000) });
+const later = defineJob('later');
 const approval = defineSignal('approval', unvalidated<{ readonly by: string }>());
 const reminder = defineSignal('reminder');
 
@@ -161,6 +162,22 @@ describe('with them', () => {
     const told: string = "({ field, step, text }) => (field === 'output' && step === 'charge' ? null : text)";
     const one = await cli.project(config(`${WITH} dashboard: { show: ${told} },`));
     expect(await show(one, waiting)).toMatch(/^ {2}charge \(run\) done: .*\n {4}hidden$/m);
+  });
+
+  test('show hides the ids of children with the output of their step', async () => {
+    const parent = await run(async ({ step }) => {
+      await step.enqueue('part', later, undefined, { delayMs: 3_600_000 });
+      await step.waitForSignal(approval);
+    });
+    const [child] = (await queue.list(database.db, { kind: later.kind })).jobs;
+    expect(await show(bare, parent)).toMatch(
+      new RegExp(`part \\(enqueue\\) .*\\n.*"ids": ?\\[${child?.id}\\]`),
+    );
+    const hides = "({ field, text }) => (field === 'output' ? null : text)";
+    const one = await cli.project(config(`${WITH} dashboard: { show: ${hides} },`));
+    expect(await show(one, parent)).toMatch(/^ {2}part \(enqueue\) done: .*\n {4}hidden$/m);
+    const shown = JSON.parse(await show(one, parent, '--json'));
+    expect(shown.steps[0]).toMatchObject({ name: 'part', output: null, hidden: ['output'] });
   });
 });
 

@@ -286,6 +286,35 @@ describe('what show decides', () => {
     expect(answer.status).toBe(404);
   });
 
+  test('holds for the ids of children, which stand in the output of their step', async () => {
+    const id = await run(async ({ step }) => {
+      const shown = await step.enqueue('shown', part, 1);
+      const hidden = await step.enqueueMany('hidden', part, [{ payload: 2 }, { payload: 3 }]);
+      await step.first('decision', { shown, approved: approval });
+      return hidden.ids;
+    });
+    const ids = new Map<string, readonly number[]>();
+    for (const { name, output } of await queue.workflows.steps(database.db, id))
+      ids.set(name, Object(output).ids);
+    const [shown = 0] = ids.get('shown') ?? [];
+    const hidden = ids.get('hidden') ?? [];
+    expect(hidden).toHaveLength(2);
+    const pageWith = async (ofHidden: (text: string) => string | null) => {
+      const show = ({ field, step, text }: ShownField) =>
+        field === 'output' && step === 'hidden' ? ofHidden(text) : text;
+      return await page(dashboardFor({ show }), `/jobs/${id}`);
+    };
+    for (const html of [await pageWith(() => null), await pageWith((text) => text.replaceAll(/\d/g, '…'))]) {
+      for (const each of hidden) expect(html).not.toMatch(new RegExp(`#${each}\\b|/jobs/${each}"`));
+      expect(textOf(html)).toContain('hidden enqueue');
+      expect(textOf(html)).toContain(' · children: 0 of 2 ended');
+      expect(html).toContain(`<a href="/jobs/${shown}">#${shown}</a>`);
+    }
+    for (const each of hidden) expect(await pageWith((text) => text)).toContain(`href="/jobs/${each}"`);
+    const nothing = textOf(await page(dashboardFor({ show: () => null }), `/jobs/${id}`));
+    expect(nothing).toMatch(/Waits for .*children: 0 of 1 ended/);
+  });
+
   test('a name that is changed is in no link', async () => {
     const id = await waiting();
     await database.client`

@@ -80,7 +80,7 @@ export function isPlain(
   visit: Visit,
   job: JobOfValue | undefined,
   field: ShownField['field'],
-  value: { readonly text: string; readonly column?: string },
+  value: RevealedValue,
 ): boolean {
   return revealed(visit, job, field, value) === value.text;
 }

@@ -1,16 +1,10 @@
 import type { MailboxRecord } from '../../../index.ts';
-import {
-  isUndo,
-  type ShownChildren,
-  type ShownJob,
-  type ShownStep,
-  type ShownSteps,
-} from '../../../internal.ts';
+import { isUndo, type ShownJob, type ShownStep, type ShownSteps } from '../../../internal.ts';
 import { countText, durationText } from '../duration.ts';
 import { type Child, Fragment, h } from '../html.ts';
 import type { ShownField } from '../show.ts';
 import { stepState } from '../step-state.ts';
-import { may, revealed, type Visit } from '../visit.ts';
+import { isPlain, may, revealed, type Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { Card, Fact } from './card.tsx';
 import { OneError } from './history.tsx';
@@ -109,15 +103,10 @@ function Step({ visit, job, step, found, id }: StepProps) {
             {' · '}signal <Foreign text={signal} mono />
           </>
         )}
-        {children === null ? null : (
-          <>
-            {' · '}
-            <Children visit={visit} of={children} />
-          </>
-        )}
+        {children === null ? null : [' · ', childrenOf(visit, job, step)]}
         {kind === 'signal' || job.finishedAt !== null
           ? null
-          : awaitedBy(visit, step, found).map((each) => [' · ', each])}
+          : awaitedBy(visit, job, step, found).map((each) => [' · ', each])}
         {until === null || endedAt !== null ? null : (
           <>
             {' · '}until <At at={until} /> (<Ago at={until} nowMs={visit.nowMs} />)
@@ -145,19 +134,29 @@ function Step({ visit, job, step, found, id }: StepProps) {
   );
 }
 
-/** The jobs that a step has enqueued, and how many of them have ended. */
-function Children({ visit, of }: { readonly visit: Visit; readonly of: ShownChildren }) {
-  const { ids, count, ended, failed } = of;
+/** The jobs that a step has enqueued, up to `most` with links, and how many of them have ended. */
+function childrenOf(
+  visit: Visit,
+  job: ShownJob,
+  { name, outputText, children }: ShownStep,
+  most?: number,
+): Child {
   // They may be of queues that this viewer must not see.
-  if (!visit.granted.whole) return 'children';
-  return (
-    <>
-      {ids.map((id, at) => [at === 0 ? '' : ', ', <a href={visit.links.job(id)}>#{id}</a>])}
-      {count > ids.length ? ` and ${countText(count - ids.length)} more` : ''}
-      {ended === null ? '' : `: ${countText(ended)} of ${countText(count)} ended`}
-      {failed === 0 ? '' : `, ${countText(failed)} failed`}
-    </>
-  );
+  if (!children || !outputText || !visit.granted.whole) return 'children';
+  const { count, ended, failed } = children;
+  const ids = children.ids.slice(0, most);
+  // They stand in the output, which may be hidden.
+  const output = { text: outputText.text, cut: isCut(outputText), step: name };
+  return [
+    isPlain(visit, job, 'output', output)
+      ? [
+          ids.map((id, at) => [at === 0 ? '' : ', ', <a href={visit.links.job(id)}>#{id}</a>]),
+          count > ids.length ? ` and ${countText(count - ids.length)} more` : '',
+        ]
+      : 'children',
+    ended === null ? '' : `: ${countText(ended)} of ${countText(count)} ended`,
+    failed === 0 ? '' : `, ${countText(failed)} failed`,
+  ];
 }
 
 /**
@@ -166,6 +165,7 @@ function Children({ visit, of }: { readonly visit: Visit; readonly of: ShownChil
  */
 function awaitedBy(
   visit: Visit,
+  job: ShownJob,
   { name, kind, signal, startedAt, endedAt, error }: ShownStep,
   { steps, mailboxes }: NonNullable<StepsOfJob>,
 ): Child[] {
@@ -188,9 +188,7 @@ function awaitedBy(
         []
       ),
     ),
-    ...(own.length > 0 ? own : others).flatMap(({ children }) =>
-      children === null ? [] : <Children visit={visit} of={{ ...children, ids: children.ids.slice(0, 3) }} />,
-    ),
+    ...(own.length > 0 ? own : others).map((step) => childrenOf(visit, job, step, 3)),
   ];
 }
 
@@ -279,7 +277,7 @@ export function WaitsFor({ visit, job, found, setAside }: WaitsForProps) {
     <Fact name="Waits for">
       {open.map((step, index) => {
         const { name, until } = step;
-        const awaited = awaitedBy(visit, step, found);
+        const awaited = awaitedBy(visit, job, step, found);
         return (
           <>
             {index === 0 ? null : ', '}
