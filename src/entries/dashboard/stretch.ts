@@ -57,7 +57,8 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
       const telling = { note, refused: (id: number, error: unknown) => refused.set(id, error), mayGoOn };
       if (ids.length > 0) await act(ids, telling);
       // By the database: a try that was refused may have changed jobs of another queue behind that one.
-      if (endedAt !== undefined) rest = await find(endedAt);
+      // Where that is too slow or fails, the place has to do.
+      if (endedAt !== undefined) rest = await find(endedAt).catch(() => undefined);
     } catch (error) {
       // The jobs that are done are reported; the next request meets the error again, if it persists.
       if (all.length === 0 && doneOfThese === 0) throw error;
@@ -68,9 +69,9 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
     } finally {
       complain(refused);
     }
-    const these = ids.filter((id) => !rest?.includes(id));
+    const these = ids.filter((id) => (rest ? !rest.includes(id) : id <= (endedAt ?? id)));
     all.push(...these);
-    tried += these.length;
+    tried += Math.max(these.length, doneOfThese);
     done += doneOfThese;
     after = endedAt ?? ids.at(-1) ?? after;
     if (endedAt === undefined && ids.length < BATCH) return soFar('all');
