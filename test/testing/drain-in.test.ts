@@ -18,7 +18,7 @@ import {
 import { queueJobs } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { drainIn, inTransaction, travel } from 'drizzle-queue/testing';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { addControlTables } from '../support/control-tables.ts';
 import { type UsedTestDatabase, useTestDatabase } from '../support/test-database.ts';
 import { DATABASES, useDatabaseOn } from './open-databases.ts';
@@ -460,9 +460,9 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
 
 describe('drainIn beside others', () => {
   const database = useTestDatabase();
+  beforeAll(() => addControlTables(database));
 
   test('leaves what they have committed, unless it is asked for all', async () => {
-    await addControlTables(database);
     await queue.enqueue(database.db, work, 'theirs');
     await queue.schedules.set(
       database.db,
@@ -478,6 +478,27 @@ describe('drainIn beside others', () => {
     });
     await queue.schedules.remove(database.db, 'theirs');
     expect((await queue.list(database.db)).jobs).toMatchObject([{ payload: 'theirs', state: 'due' }]);
+  });
+
+  test('takes a job that they have committed once it was debounced or replaced here', async () => {
+    const key = 'older';
+    const hour = { delayMs: HOUR_MS };
+    const rules = [{ debounce: { key, ...hour } }, { ...hour, replace: { key } }];
+    const { id } = await queue.enqueue(database.db, work, 'theirs', { debounce: { key, delayMs: 1_000 } });
+    for (const rule of rules) {
+      await inTransaction(database.db, async (tx) => {
+        const { done, handlers } = noting();
+        await drainIn(tx, { queue, handlers, until: { hours: 2 } });
+        expect(done).toEqual([]);
+        expect(await queue.enqueue(tx, work, 'ours', rule)).toMatchObject({ id, outcome: 'replaced' });
+        await drainIn(tx, { queue, handlers, until: { minutes: 59 } });
+        expect(done).toEqual([]);
+        await drainIn(tx, { queue, handlers, until: { minutes: 1 } });
+        expect(done).toEqual(['ours']);
+      });
+      expect(await queue.find(database.db, id)).toMatchObject({ payload: 'theirs', attempt: 0 });
+    }
+    await queue.cancel(database.db, id);
   });
 
   test('takes none that another transaction has claimed, and waits for none', async () => {

@@ -38,6 +38,8 @@ export interface DrainInOptions<TDb, TOwn extends OwnColumns = OwnColumns> exten
    * queue's times move back by as much, as with {@link travel}. For delays that begin in a handler the time
    * that handlers really take does not count: `{ hours: 2 }` includes an hour's delay in a job of the first.
    * A row does not tell a delay from a date, so a date that a handler sets may be later by as much.
+   * Not so where a handler debounces or replaces a job that was there before the drain: such a delay ends
+   * later by what the handlers have taken, so let `until` be some seconds more.
    * @default now: only what is due
    */
   until?: Date | TimeSpan | undefined;
