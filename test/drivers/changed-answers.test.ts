@@ -26,12 +26,16 @@ function nodePostgres(types: pg.CustomTypesConfig): Database {
 }
 
 const asText = { to: 3802, from: [3802], serialize: String, parse: (text: unknown) => text };
+const boolAsText = { to: 16, from: [16], serialize: String, parse: (text: unknown) => text };
 const renamed = 'The driver renames columns, so drizzle-queue cannot read its jobs';
 const unparsed = 'The driver does not parse jsonb, so drizzle-queue cannot read its jobs';
+
+const unread = 'The driver does not parse booleans, so drizzle-queue cannot read its jobs';
 
 const clients: readonly [string, string, () => Database][] = [
   ['columns in camel case', renamed, () => postgresJs({ transform: postgres.camel })],
   ['jsonb as text', unparsed, () => postgresJs({ types: { jsonb: asText } })],
+  ['booleans as text', unread, () => postgresJs({ types: { bool: boolAsText } })],
 ];
 
 afterEach(async () => {
@@ -100,4 +104,19 @@ test('a pool of node-postgres whose connections read everything as text is refus
   await enqueued();
   const worker = createWorker(db, { queue, handlers: [handle(work, () => undefined)] });
   await expect(worker.start()).rejects.toThrow(unparsed);
+});
+
+test('a client of node-postgres that hands out booleans as numbers is refused where jobs are run', async () => {
+  const [BOOL, before] = [16, pg.types.getTypeParser(16)];
+  // Drizzle reads by the parsers of the process, and workers by those of the pool, which are these as well.
+  pg.types.setTypeParser(BOOL, (text) => (text === 't' ? 1 : 0));
+  onTestFinished(() => pg.types.setTypeParser(BOOL, before));
+  const pool = new pg.Pool({ connectionString: database.url, max: 2 });
+  onTestFinished(() => pool.end());
+  const db = drizzleNode({ client: pool });
+  const options = { queue, handlers: [handle(work, () => undefined)] };
+  await enqueued();
+  await expect(createWorker(db, options).start()).rejects.toThrow(unread);
+  await expect(drain(db, { ...options, deadlineMs: 10_000 })).rejects.toThrow(unread);
+  await expect(runNext(db, options)).rejects.toThrow(unread);
 });

@@ -30,7 +30,7 @@
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     )
-    select '{"a_key": 0}'::jsonb as a_sample, null::text as a_null, j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+    select '{"a_key": 0}'::jsonb as a_sample, null::text as a_null, true as a_boolean, j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
