@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { getTableName, is } from 'drizzle-orm';
 import { PgDialect, PgTable } from 'drizzle-orm/pg-core';
 import * as queueSchema from 'drizzle-queue/schema';
@@ -65,6 +66,12 @@ describe('Citus', () => {
       expect(await refused(text)).not.toEqual([]);
     },
   );
+
+  test('is sent as many as docs/scaling.md says', () => {
+    const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8');
+    const now = `now: ${sent.length} that are sent to Citus, and ${notSent.length} that are not.`;
+    expect(page.includes(now), now).toBe(true);
+  });
 
   test('refuses what is not sent there by these rules', async () => {
     const lines: string[] = [];
