@@ -173,13 +173,13 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
     );
     expect([...folded.busy].sort()).toEqual([...new Set(busy)].sort());
     if (busy.length > 0) saw('a batch that another fold counts left alone');
-    noteFold(() => model.fold(planned));
+    expect([...folded.unwanted].sort()).toEqual(noteFold(() => model.fold(planned)).sort());
   }
 
-  function noteFold(fold: () => void): void {
+  function noteFold(fold: () => number[]): number[] {
     const before = new Map(model.live.map((job) => [job.id, { ...job }]));
     const ended = new Set([...model.batches.values()].filter((batch) => batch.ended));
-    fold();
+    const toEnd = fold();
     if ([...model.batches.values()].some((batch) => batch.ended && !ended.has(batch))) saw('a batch ended');
     for (const job of model.live) {
       const was = before.get(job.id);
@@ -188,6 +188,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       if (was?.run === 'held' && job.run === 'woken') saw('a job woken before it was parked');
       if (was?.unwanted === false && job.unwanted) saw('a job of a flow cancelled for a failure');
     }
+    return toEnd;
   }
 
   function noteRedrive<T>(redrive: () => T): T {
@@ -426,7 +427,6 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       const name = `grown-${place}`;
       if (attempt === undefined || !begin(attempt, name)) return;
       const { batch } = model.get(attempt.id);
-      if (batch !== null && model.lockedBatches.has(batch)) return;
       const growing = enqueueBy(attempt, name, 'mail', members, 'members');
       if (batch === null || !model.canGrow(batch)) {
         await expect(growing).rejects.toThrow('does not belong to a flow');
@@ -588,7 +588,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
       let output: unknown;
       const growing = transaction.db.transaction(async (tx) => {
         output = await enqueueBy(attempt, name, 'mail', members, 'members', tx as never);
-        await world.whileLocked({ jobs: [attempt.id], batches: [batch] }, between);
+        await world.whileLocked({ jobs: [attempt.id] }, between);
         if (!commit) throw undo;
       });
       if (!commit) return await undone(growing, undo);

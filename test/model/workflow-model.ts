@@ -343,13 +343,7 @@ export class WorkflowModel {
   }
 
   grow(batch: number, members: number): void {
-    this.tallies.push({
-      batch,
-      added: members,
-      ended: 0,
-      failed: 0,
-      unwanted: this.batch(batch).unwanted,
-    });
+    this.#note({ batch, added: members });
   }
 
   canGrow(id: number | null): boolean {
@@ -374,8 +368,9 @@ export class WorkflowModel {
     return { tallies, batches, targets };
   }
 
-  /** Counts tallies, ends batches, and makes due what waited. */
-  fold({ tallies, batches }: ModelFold): void {
+  /** Counts tallies, ends batches, and makes due what waited; returns the batches whose members are to end. */
+  fold({ tallies, batches }: ModelFold): number[] {
+    const toEnd: number[] = [];
     this.tallies = this.tallies.filter((tally) => !tallies.includes(tally));
     const wakes = new Map<number, { before: number; beside: number; unwanted: boolean; atOnce: boolean }>();
     for (const id of batches) {
@@ -390,6 +385,8 @@ export class WorkflowModel {
       batch.unwanted ||= of.some(({ unwanted }) => unwanted);
       batch.ended = batch.pending <= 0;
       const over = batch.ended;
+      if (batch.pending > 0 && (of.some(({ unwanted }) => unwanted) || (sum('added') > 0 && batch.unwanted)))
+        toEnd.push(id);
       const failing = sum('failed') > 0 || (over && batch.failed > 0);
       for (const { job, policy } of this.waits.filter((wait) => wait.batch === id)) {
         const cancels = policy === 'cancel' && failing;
@@ -422,6 +419,7 @@ export class WorkflowModel {
       job.blockers =
         job.blockers > 0 ? Math.max(job.blockers - before, 0) : Math.min(job.blockers + beside, 0);
     }
+    return toEnd;
   }
 
   /** Asks for the end of all members of batches that are to end. */

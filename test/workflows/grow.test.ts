@@ -13,12 +13,15 @@ import {
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { type Folded, foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
 import { growBatch } from '../../src/features/batches/queries/grow-batch.ts';
-import { clearTables, tables } from '../queries/support/jobs.ts';
+import { recordOneStep } from '../../src/features/workflows/queries/record-one-step.ts';
+import { claim, clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import type { Tx } from './fixtures/open-transactions.ts';
 
 const database = useTestDatabase({ max: 10 });
 const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
@@ -169,29 +172,70 @@ describe('two at once', () => {
   const fold = (ids: readonly number[]) =>
     foldTallies(database.db, all, { ids, channel: undefined, locks: 'briefly' });
 
-  test('a count of the batch comes after what is just being added', async () => {
+  /** The job that adds the others, held by worker 1, and the step that says so. */
+  async function adding() {
+    const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
+    const [held] = await claim(database.db, { kinds: ['crawl'] });
+    if (held === undefined) throw new Error('nothing was due');
+    const step = { name: 'links', kind: 'enqueue', output: '{}', tookMs: 0, ended: true } as const;
+    const record = (tx: Tx) =>
+      recordOneStep(tx, all, { queue: 'q', workerId: 1 }, { ...held, ...step }, 'wait');
+    return { id, jobId: held.id, record };
+  }
+  const end = (jobId: number) => queue.cancel(database.db, jobId, { force: true });
+
+  test('a cancel is counted beside what is just being added, and the count of that tells it to end', async () => {
     const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
     await database.db.transaction(async (tx) => {
       expect(await growBatch(tx, all, id, 5)).toBe(true);
       await workflows.cancelFlow(database.db, id);
-      expect(await fold([id])).toMatchObject({ tallies: 0, busy: [id] });
+      expect(await fold([id])).toMatchObject({ tallies: 1, busy: [], unwanted: [id] });
     });
-    expect(await fold([id])).toMatchObject({ tallies: 2, unwanted: [id] });
+    expect(await fold([id])).toMatchObject({ tallies: 1, unwanted: [id] });
     expect(await workflows.flow(database.db, id)).toMatchObject({ total: 6 });
   });
 
-  test('the batch does not end before what is just being added, also where the job that adds it ends', async () => {
+  test('what is just being added to a flow that was cancelled and redriven goes on', async () => {
     const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
+    await workflows.cancelFlow(database.db, id);
+    expect(await fold([id])).toMatchObject({ unwanted: [id] });
     await database.db.transaction(async (tx) => {
       expect(await growBatch(tx, all, id, 5)).toBe(true);
-      await queue.cancelMany(database.db, { kind: 'crawl' });
-      expect(await fold([id])).toMatchObject({ tallies: 0, busy: [id] });
+      await database.db.transaction(async (other) => {
+        await other.execute(sql`set local lock_timeout = '5s'`);
+        await workflows.redriveFlow(other, id);
+      });
     });
+    expect(await fold([id])).toMatchObject({ tallies: 2, unwanted: [] });
+  });
+
+  test('the job that adds others ends after them, so the batch does not end before', async () => {
+    const { id, jobId, record } = await adding();
+    await database.db.transaction(async (tx) => {
+      expect(await growBatch(tx, all, id, 5)).toBe(true);
+      expect(await record(tx)).toBeDefined();
+      expect(await end(jobId)).toEqual({ cancelled: false, reason: 'locked' });
+      expect(await fold([id])).toMatchObject({ tallies: 0 });
+    });
+    expect(await end(jobId)).toEqual({ cancelled: true });
     expect(await fold([id])).toMatchObject({ tallies: 2, woken: [] });
     expect(await workflows.flow(database.db, id)).toMatchObject({ total: 6, pending: 5, endedAt: null });
   });
 
-  test('naively, by a tally without the lock of the batch: it ends before them', async () => {
+  test('or it has ended before its step is recorded, and adds none', async () => {
+    const { id, jobId, record } = await adding();
+    const growing = database.db.transaction(async (tx) => {
+      expect(await growBatch(tx, all, id, 5)).toBe(true);
+      expect(await end(jobId)).toEqual({ cancelled: true });
+      expect(await fold([id])).toMatchObject({ tallies: 1, woken: ['reports'] });
+      if ((await record(tx)) === undefined) throw new Error('lost');
+    });
+    await expect(growing).rejects.toThrow('lost');
+    expect(await fold([id])).toMatchObject({ tallies: 0 });
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 1, endedAt: expect.any(Date) });
+  });
+
+  test('naively, without a lock of the job that adds them: the batch ends before them', async () => {
     const { id } = await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report });
     await database.db.transaction(async (tx) => {
       await tx.execute(sql`insert into queue_tallies (batch_id, added) values (${id}, 5)`);
@@ -208,6 +252,57 @@ describe('two at once', () => {
     expect(await fold([id])).toMatchObject({ unwanted: [id] });
     expect(await growBatch(database.db, all, id, 5)).toBe(true);
     expect(await fold([id])).toMatchObject({ tallies: 1, unwanted: [id] });
+  });
+});
+
+describe('a flow to which others add at any moment', () => {
+  /** Transactions that add members overlap, so one is open at each moment. What counts see meanwhile. */
+  async function whileOthersAdd(id: number, grow: (tx: Tx) => Promise<unknown>): Promise<Folded[]> {
+    const folded: Folded[] = [];
+    let former = { commit: () => {}, over: Promise.resolve() };
+    for (let round = 0; round < 10; round++) {
+      const [hasAdded, goesOn] = [gate(), gate()];
+      const over = database.db.transaction(async (tx) => {
+        await grow(tx);
+        hasAdded.open();
+        await goesOn.opened;
+      });
+      await hasAdded.opened;
+      former.commit();
+      await former.over;
+      former = { commit: () => goesOn.open(), over };
+      folded.push(await foldTallies(database.db, all, { ids: [id], channel: undefined, locks: 'briefly' }));
+    }
+    former.commit();
+    await former.over;
+    return folded;
+  }
+  const batchOfOne = async () =>
+    (await workflows.enqueueBatch(database.db, crawl, [{ payload: 1 }], { last: report })).id;
+
+  test('is counted and cancelled all the same', async () => {
+    const id = await batchOfOne();
+    await workflows.cancelFlow(database.db, id, 'enough');
+    const folded = await whileOthersAdd(id, async (tx) => {
+      expect(await growBatch(tx, all, id, 1)).toBe(true);
+    });
+    // The cancel, and then what each has added as soon as it commits.
+    expect(folded.map(({ tallies }) => tallies)).toEqual(folded.map(() => 1));
+    expect(folded.map(({ unwanted }) => unwanted)).toEqual(folded.map(() => [id]));
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 10, cancelReason: 'enough' });
+  });
+
+  test('naively, with a lock that those who add share: nothing is counted, and it is not cancelled', async () => {
+    const id = await batchOfOne();
+    await workflows.cancelFlow(database.db, id, 'enough');
+    const folded = await whileOthersAdd(id, async (tx) => {
+      await tx.execute(sql`select from queue_batches where id = ${id} for share`);
+      await tx.execute(sql`insert into queue_tallies (batch_id, added) values (${id}, 1)`);
+    });
+    expect(folded.map(({ tallies, busy }) => ({ tallies, busy }))).toEqual(
+      folded.map(() => ({ tallies: 0, busy: [id] })),
+    );
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 1, cancelReason: null });
   });
 });
 

@@ -30,7 +30,9 @@
       returning b.id, s.open and b.pending <= 0 as over,
         s.open and b.failed > 0 and (s.has_failures or b.pending <= 0) as failing,
         b.waiting = 'failure' and (s.has_returns or b.failed - s.failed <= 0) as tells_failure, b.waiting,
-        s.cancel_reason is not null and b.pending > 0 as unwanted
+        b.pending > 0 and (
+          s.cancel_reason is not null or (s.open and s.added > 0 and b.cancel_reason is not null)
+        ) as unwanted
     ),
     targets as materialized (
       select w.job_id as id, w.queue,

@@ -582,8 +582,7 @@ export function allStatements(
     'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),
     findToldMembersQuery: findToldMembersQuery(workflows, id),
     lockFlowQuery: lockFlowQuery(workflows, id),
-    lockBatchesQuery: lockBatchesQuery(workflows, [id, id + 1], 'change'),
-    'lockBatchesQuery, to share': lockBatchesQuery(workflows, [id], 'share'),
+    lockBatchesQuery: lockBatchesQuery(workflows, [id, id + 1]),
     setLockTimeoutQuery: setLockTimeoutQuery('100ms'),
     spareMembersQuery: spareMembersQuery(workflows, { queue: text, ids: [id] }),
     parkWaitersQuery: parkWaitersQuery(workflows, {

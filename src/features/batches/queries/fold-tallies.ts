@@ -49,7 +49,8 @@ const MOST = 10_000;
  * With `wakes`, the end of a batch and the jobs that it makes due commit together. A crash before that leaves
  * the tallies to the next fold. A redrive of the flow opens a batch again, which ends once more. Of one that
  * has ended it still counts members that were put back one by one, so that a redrive of the flow knows of
- * them. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which would test the
+ * them. Members that were added to a batch that is to end are told by the fold that counts them: it reads the
+ * reason under the lock, so neither overlooks the other. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which would test the
  * version before it.
  */
 export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fold): Promise<Folded> {
@@ -112,7 +113,9 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
       returning b.id, s.open and b.pending <= 0 as over,
         s.open and b.failed > 0 and (s.has_failures or b.pending <= 0) as failing,
         b.waiting = 'failure' and (s.has_returns or b.failed - s.failed <= 0) as tells_failure, b.waiting,
-        s.cancel_reason is not null and b.pending > 0 as unwanted
+        b.pending > 0 and (
+          s.cancel_reason is not null or (s.open and s.added > 0 and b.cancel_reason is not null)
+        ) as unwanted
     ),
     targets as materialized (
       select w.job_id as id, w.queue,

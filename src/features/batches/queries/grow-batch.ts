@@ -6,10 +6,10 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * Says how many members the same transaction has added to a batch; whether there is such a batch, of a flow
  * or of `enqueueBatch`. What waits for its end waits for them, too.
  *
- * **Under concurrency.** Sent for a member that is held, so the batch cannot end before: the end of that
- * member commits later, and a fold that sees it sees this tally. It keeps a fold of the batch waiting until
- * the commit. So a cancel of the flow is either seen here, and said again for the new members, or its fold
- * comes later and finds them.
+ * **Under concurrency.** It locks nothing, so a fold counts beside any number of these. It is sent for a held
+ * member, in the transaction that then locks the row of that one to record its step. If the member has ended
+ * by then, all of it is undone. Otherwise its end commits later, and a fold that sees it sees this tally, so
+ * the batch cannot end before. Whether the new members are to end says the fold that counts them.
  */
 export async function growBatch(
   tx: Executor,
@@ -28,14 +28,10 @@ export function growBatchQuery(
   members: number,
 ): SQL {
   return sql`
-    with locked as materialized (
-      select b.id, b.cancel_reason from ${queueBatches} as b
-      where b.id = ${id}::int8 and b.ended_at is null and not exists (
-        select from ${queueWaits} as w where w.batch_id = b.id and w.policy in ('parent', 'detached')
-      )
-      for share of b
+    insert into ${queueTallies} (batch_id, added)
+    select b.id, ${members}::int4 from ${queueBatches} as b
+    where b.id = ${id}::int8 and b.ended_at is null and not exists (
+      select from ${queueWaits} as w where w.batch_id = b.id and w.policy in ('parent', 'detached')
     )
-    insert into ${queueTallies} (batch_id, added, cancel_reason)
-    select id, ${members}::int4, cancel_reason from locked
     returning batch_id`;
 }

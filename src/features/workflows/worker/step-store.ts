@@ -197,21 +197,15 @@ export function storeInTransaction(
         return await receiveAndCancel(db, tables, holder, signal, unwanted, 'wait');
       }),
     check: children.check,
-    enqueue: (some) =>
-      turns.take(async () => {
-        const { batchId } = job;
-        if (some.as === 'members' && batchId !== undefined)
-          await locked(() => lockBatches(db, tables, [batchId], 'share'));
-        return await children.enqueue(some);
-      }),
+    enqueue: (some) => turns.take(() => children.enqueue(some)),
     waitFor: (wait) =>
       turns.take(async () => {
-        await locked(() => lockBatches(db, tables, wait.batchIds, 'change'));
+        await locked(() => lockBatches(db, tables, wait.batchIds));
         return await waitForBatches(db, tables, holder, wait, 'wait');
       }),
     reopen: (returned) =>
       turns.take(async () => {
-        await locked(() => lockBatches(db, tables, returned.batchIds, 'change'));
+        await locked(() => lockBatches(db, tables, returned.batchIds));
         return await reopenReturned(db, tables, holder, returned, 'wait');
       }),
     ends: (batchIds, kind) => turns.take(() => findEnds(db, tables, batchIds, kind)),
