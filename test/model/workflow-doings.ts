@@ -199,10 +199,16 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
   }
 
   async function settle(attempt: WorkflowAttempt, given: Parameters<typeof settlementOf>[1]): Promise<void> {
-    const ending = attempt.unwanted ? 'cancel' : given;
-    const settlement = settlementOf(attempt, ending);
     const held = holderOf(attempt);
     const isHeld = model.holds(attempt);
+    let ending = attempt.unwanted ? 'cancel' : given;
+    if (ending === 'fail for good' && isHeld && model.get(attempt.id).unwanted) {
+      // Its end was requested after the claim: it is not discarded, and then ends as cancelled.
+      const discard = settlementOf(attempt, ending);
+      expect(isFinish(discard) && (await finishJobs(db, tables, held, [discard])).size).toBe(0);
+      ending = 'cancel';
+    }
+    const settlement = settlementOf(attempt, ending);
     const settled = isFinish(settlement)
       ? (await finishJobs(db, tables, held, [settlement])).size
       : isReschedule(settlement)

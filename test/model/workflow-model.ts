@@ -411,6 +411,8 @@ export class WorkflowModel {
     for (const [id, { before, beside, unwanted, atOnce }] of wakes) {
       const job = this.get(id);
       if (job.state !== 'live') continue;
+      // It is to end already, and no batch has ended.
+      if (unwanted && job.unwanted && before + beside === 0) continue;
       if (unwanted && !job.unwanted) this.failedBefore.add(id);
       job.unwanted ||= unwanted;
       // 0: it was woken, or waits for something else.
