@@ -474,7 +474,12 @@ export class WorkflowModel {
     for (const batch of batches) {
       batch.unwanted = false;
       const isUncounted = this.tallies.some((tally) => tally.batch === batch.id);
-      if (failed.some((job) => job.batch === batch.id) || batch.pending > 0 || isUncounted) {
+      if (
+        failed.some((job) => job.batch === batch.id) ||
+        batch.pending > 0 ||
+        batch.failed > 0 ||
+        isUncounted
+      ) {
         this.#note({ batch: batch.id });
         batch.ended = false;
       }

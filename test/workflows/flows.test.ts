@@ -323,6 +323,23 @@ describe('a flow', () => {
     });
   });
 
+  test('ends again what a job has failed before whose result is no longer kept', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const bad = flow.add(work, 'bad');
+      flow.add(work, 'after', { after: [bad] });
+      flow.add(report, 'report', { after: [bad], onFailure: 'run' });
+    });
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'cancelled', 'completed']);
+    await database.client`delete from queue_results where job_id = ${Number(jobIds[0])}`;
+    expect(await workflows.redriveFlow(database.db, id)).toBe(1);
+    expect(await statesOf(jobIds)).toEqual([undefined, 'waiting', 'completed']);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual([undefined, 'cancelled', 'completed']);
+    expect(ran).toEqual(['bad', 'report']);
+    expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, endedAt: expect.any(Date) });
+  });
+
   test('lets what has not begun wait again for a job that was put back by itself before', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       flow.add(report, 'last', { after: [flow.add(work, 'bad')], onFailure: 'run' });

@@ -1,5 +1,5 @@
     with batches as materialized (
-      select b.id, b.pending from "queue_batches" as b where b.flow_id = $1::int8
+      select b.id, b.pending, b.failed from "queue_batches" as b where b.flow_id = $1::int8
     ),
     members as materialized (
       select r.job_id, r.batch_id, r.state from "queue_results" as r
@@ -9,7 +9,7 @@
       select batch_id as id from members
       union
       select b.id from batches as b
-      where b.pending > 0 or exists (select from "queue_tallies" as t where t.batch_id = b.id)
+      where b.pending > 0 or b.failed > 0 or exists (select from "queue_tallies" as t where t.batch_id = b.id)
     ),
     forgotten as (
       update "queue_batches" as b set waiting = null

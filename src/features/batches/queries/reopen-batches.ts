@@ -3,13 +3,14 @@ import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /**
- * Opens those batches of a flow again that have discarded or cancelled members with results, or members that
- * were put back one by one; returns the ids of the former, by state. Nothing of the flow is to be cancelled
+ * Opens those batches of a flow again that have discarded or cancelled members, or members that were put back
+ * one by one; returns the ids of the former, if their results are kept, by state. Nothing of the flow is to be cancelled
  * any more, even where that was not counted yet. Those members wait for none of their children until they ask
  * again: the end of a child would make them due before the jobs that come before them in the flow.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches. The members are to be put back
- * in it, which tallies them. An empty tally lets a fold end a batch of which none could be put back.
+ * in it, which tallies them. An empty tally lets a fold end a batch of which none could be put back. So does
+ * a batch whose failed members have no results any more: what waits for it must not begin, but end again.
  */
 export async function reopenBatches(
   tx: Executor,
@@ -27,7 +28,7 @@ export function reopenBatchesQuery(
 ): SQL {
   return sql`
     with batches as materialized (
-      select b.id, b.pending from ${queueBatches} as b where b.flow_id = ${flowId}::int8
+      select b.id, b.pending, b.failed from ${queueBatches} as b where b.flow_id = ${flowId}::int8
     ),
     members as materialized (
       select r.job_id, r.batch_id, r.state from ${queueResults} as r
@@ -37,7 +38,7 @@ export function reopenBatchesQuery(
       select batch_id as id from members
       union
       select b.id from batches as b
-      where b.pending > 0 or exists (select from ${queueTallies} as t where t.batch_id = b.id)
+      where b.pending > 0 or b.failed > 0 or exists (select from ${queueTallies} as t where t.batch_id = b.id)
     ),
     forgotten as (
       update ${queueBatches} as b set waiting = null
