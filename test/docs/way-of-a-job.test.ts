@@ -37,10 +37,10 @@ test('no file of it imports code of one before it, except what a job is', () => 
       .map((target) => `${path} imports ${target}`);
   });
   expect(back).toEqual([]);
-  const ofConclude = importsOf('src/core/worker/settle/conclude.ts');
-  expect(ofConclude).toContain('src/core/job/transition.ts');
+  const ofEndings = importsOf('src/core/worker/settle/endings.ts');
+  expect(ofEndings).toContain('src/core/job/transition.ts');
   // Its type alone.
-  expect(ofConclude).not.toContain('src/core/worker/run/attempt.ts');
+  expect(ofEndings).not.toContain('src/core/worker/run/attempt.ts');
 });
 
 test('the words of the glossary are in their order', () => {

@@ -48,11 +48,19 @@ export interface AttemptTiming {
   readonly beganAt: Date | undefined;
 }
 
+/** What calls the backoff of an app, which may do as it likes. */
+export interface BackoffCaller {
+  /** Returns what the backoff returns, and throws what it throws. */
+  callBackoff(attempt: number, error: unknown): number;
+}
+
 export interface AttemptFacts {
   /** The attempt that has ended, counted from 1; 1 as well after progress that is not repeated. */
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly backoff: Backoff;
+  /** @default the backoff is called as it is */
+  readonly caller?: BackoffCaller | undefined;
   /** Of a completed job; the others keep all of theirs. */
   readonly keepResult: KeepResult;
   /** Asked only where an error is recorded, since most jobs have none. */
@@ -124,7 +132,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
       }
       return {
         type: 'reschedule',
-        delayMs: inTime(backoffDelayMs(facts.backoff, attempt, verdict.error), facts),
+        delayMs: inTime(backoffDelayMs(facts, verdict.error), facts),
         attempt,
         error,
         ...unbegun(facts),
@@ -181,9 +189,9 @@ function isNonRetryable(thrown: unknown): boolean {
 const fallback = exponentialBackoff();
 
 /** The user's code may throw or return nonsense, and the job must still be settled. */
-function backoffDelayMs(backoff: Backoff, attempt: number, error: unknown): number {
+function backoffDelayMs({ attempt, backoff, caller }: AttemptFacts, error: unknown): number {
   try {
-    const delayMs = backoff(attempt, error);
+    const delayMs = caller === undefined ? backoff(attempt, error) : caller.callBackoff(attempt, error);
     if (typeof delayMs === 'number' && delayMs >= 0) return Math.min(Math.round(delayMs), MAX_BACKOFF_MS);
   } catch {
     // Falls through: the attempt's own error is worth more in the history than the backoff's.

@@ -3,7 +3,7 @@ import { transactionUntil } from '../drivers/transaction-until.ts';
 import { isAwaited } from '../job/awaited.ts';
 import { withoutQuery } from '../job/describe-error.ts';
 import type { Outcome } from '../job/outcome.ts';
-import { type Transition, verdictOn } from '../job/transition.ts';
+import { type Transition, transitionFor, verdictOn } from '../job/transition.ts';
 import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
 import { findHeldJobs } from '../queries/hold/find-held-jobs.ts';
 import { reclaimJob } from '../queries/hold/reclaim-job.ts';
@@ -25,7 +25,6 @@ import { Attempt, type AttemptEnvironment } from './run/attempt.ts';
 import { executeJob } from './run/execute-job.ts';
 import type { Handler } from './run/handler.ts';
 import type { Settlement } from './settle/settlement.ts';
-import { transitionOf } from './settle/transition-of.ts';
 
 /** The job that {@link runNext} has run, and how its attempt ended. */
 export interface RanJob {
@@ -86,7 +85,7 @@ export async function runInTransaction(
       const { attempt, outcome } = await runInSavepoint(tx, { tables, around, added }, job, handler);
       ran = attempt;
       await faultPoint('runNext: ran');
-      const transition = outcome.type === 'committed' ? undefined : transitionOf(attempt, outcome);
+      const transition = outcome.type === 'committed' ? undefined : transitionFor(outcome, attempt.facts);
       if (transition !== undefined) await write(tx, tables, attempt, transition);
       if (transition === undefined || transition.type === 'finish') await notify(tx, tables, job);
       decided = transition;
@@ -203,7 +202,7 @@ async function writeAnew(
     // It may have been requested since the rollback, of a job that a worker had that is gone.
     const reason = reclaimed.cancelReason;
     const outcome: Outcome = reason === null ? failed : { type: 'cancelled', reason };
-    const transition = transitionOf(attempt, outcome);
+    const transition = transitionFor(outcome, attempt.facts);
     await write(tx, tables, attempt, transition);
     if (transition.type === 'finish') await notify(tx, tables, attempt.job);
     return { transition, outcome };

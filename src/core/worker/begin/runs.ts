@@ -1,6 +1,6 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { Attempt } from '../run/attempt.ts';
-import type { Conclusion } from '../settle/conclude.ts';
+import type { Conclusion } from '../settle/endings.ts';
 
 /**
  * Jobs of one queue that run one after the other: the first waits for a slot or runs, and those that were

@@ -1,8 +1,9 @@
 import { JobCancelledError, JobDeadlineError, LeaseLostError, QueueError } from '../../../errors.ts';
+import { warnOnce } from '../../drivers/warn-once.ts';
 import { copyJson } from '../../job/copy-json.ts';
 import { goAround } from '../../job/go-around.ts';
 import { Wait } from '../../job/outcome.ts';
-import type { AttemptFacts } from '../../job/transition.ts';
+import { type AttemptFacts, type BackoffCaller, MAX_BACKOFF_MS } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import type { Around } from '../../queue/enqueue/around.ts';
 import { type InContext, setLooseTimeout } from '../../runtime.ts';
@@ -53,7 +54,7 @@ const INTERRUPT_GRACE_MS = 1_000;
  * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end
  * by themselves, so what only the others need is made on demand: an AbortController costs more than the rest.
  */
-export class Attempt {
+export class Attempt implements BackoffCaller {
   /** By how much the database's clock was ahead of the process's at the claim, in milliseconds. */
   readonly #aheadMs: number;
   #controller: AbortController | undefined;
@@ -191,6 +192,7 @@ export class Attempt {
       maxAttempts,
       backoff,
       keepResult,
+      caller: this,
       timing: this,
       cancelReason: this.#cancelReason,
       unbegun: !this.began,
@@ -393,6 +395,21 @@ export class Attempt {
   inContext<T>(task: () => T): T {
     const { inContext } = this.environment;
     return inContext === undefined ? task() : inContext(task);
+  }
+
+  /** Calls the backoff of its kind in its own context, and warns where it says more than a job may wait. */
+  callBackoff(attempt: number, error: unknown): number {
+    const { kind, backoff } = this.handler.job;
+    const delayMs = this.inContext(() => backoff(attempt, error));
+    // Of an async one, which is not asked for its answer, a rejection would end the process.
+    if (isPromise<unknown>(delayMs)) Promise.resolve(delayMs).catch(() => undefined);
+    if (delayMs > MAX_BACKOFF_MS) {
+      const warning =
+        `The backoff of '${kind}' returned ${delayMs} milliseconds. A job waits for a year at most, ` +
+        'so it is due again in a year. Return less from the backoff';
+      warnOnce(warning, `backoff of ${kind}`);
+    }
+    return delayMs;
   }
 
   /** Whether the worker no longer waits for the handler: its job is lost, ended, or out of time. */

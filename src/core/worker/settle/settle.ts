@@ -11,8 +11,8 @@ import { sleep } from '../../time/sleep.ts';
 import { halves } from '../base/in-halves.ts';
 import { isAboutLocks, isAboutTheServer } from '../base/refusal.ts';
 import { KeptPlans } from '../statements/kept-plans.ts';
-import { nextBatch } from './next-batch.ts';
 import {
+  nextBatch,
   OpenSettlements,
   PendingSettlement,
   type Settlement,

@@ -1,6 +1,9 @@
 import type { Finish, Park, Reschedule, Transition } from '../../job/transition.ts';
 import { Bag } from '../base/bag.ts';
 
+const MAX_BATCH = 2_000;
+const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
+
 /** A transition that is to be written for a held job. */
 export interface Settlement<TTransition extends Transition = Transition> {
   readonly id: number;
@@ -121,4 +124,30 @@ export function isReschedule(settlement: PendingSettlement): settlement is Pendi
 
 export function isPark(settlement: PendingSettlement): settlement is PendingSettlement<Park> {
   return settlement.transition.type === 'park';
+}
+
+/**
+ * The next rows of one statement, each job once: its answer is told by its id, and a lost attempt may end
+ * together with a newer one. And no more output than one parameter carries well.
+ */
+export function nextBatch(waiting: readonly PendingSettlement[]): {
+  batch: PendingSettlement[];
+  rest: PendingSettlement[];
+} {
+  const batch = new Map<number, PendingSettlement>();
+  const again: PendingSettlement[] = [];
+  let at = 0;
+  for (let characters = 0; at < waiting.length && batch.size < MAX_BATCH; at++) {
+    const next = waiting[at];
+    if (next === undefined) break;
+    characters += outputLength(next.transition);
+    if (characters > MAX_BATCH_CHARACTERS && batch.size > 0) break;
+    if (batch.has(next.id)) again.push(next);
+    else batch.set(next.id, next);
+  }
+  return { batch: [...batch.values()], rest: [...again, ...waiting.slice(at)] };
+}
+
+function outputLength(transition: Transition): number {
+  return transition.type === 'finish' ? (transition.output?.length ?? 0) : 0;
 }

@@ -104,17 +104,18 @@ async function finish(
   finishes: readonly PendingSettlement<Finish>[],
   locks: RowLocks,
 ): Promise<Set<number>> {
-  const anew = () => finishJobs(db, tables, holder, finishes, { locks });
   const hasFewResults =
     finishes.length <= FEW_RESULTS || finishes.every(({ transition }) => transition.keepResult === false);
   // The children of a cancelled job are looked for as well.
   const mayHaveChildren =
     membersIn(tables) !== undefined && finishes.some(({ transition }) => transition.state === 'cancelled');
-  if (!hasFewResults || mayHaveChildren || groupsIn(tables, holder.queue)) return await anew();
-  return await keptPlans.send(
-    (ifTableIs) => finishByKeptPlan(db, tables, holder, finishes, { locks, ifTableIs }),
-    anew,
-  );
+  const isKept = hasFewResults && !mayHaveChildren && !groupsIn(tables, holder.queue);
+  for (let { size } = keptPlans; isKept && size !== undefined; { size } = keptPlans) {
+    const finished = await finishByKeptPlan(db, tables, holder, finishes, { locks, ifTableIs: size });
+    if (finished !== undefined) return finished;
+    keptPlans.noteOther(size);
+  }
+  return await finishJobs(db, tables, holder, finishes, { locks });
 }
 
 /** Jobs that were not discarded: their end was requested, and they end as cancelled; or they are lost. */

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../../core/job/outcome.ts';
 import type { Runs } from '../../../core/worker/begin/runs.ts';
 import type { Attempt } from '../../../core/worker/run/attempt.ts';
-import type { Conclusion } from '../../../core/worker/settle/conclude.ts';
+import type { Conclusion } from '../../../core/worker/settle/endings.ts';
 import type { Serial } from '../settings/limit-settings.ts';
 
 /**
