@@ -1,13 +1,14 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
+import type { Condition } from '../../time/condition.ts';
 import { Bag } from '../base/bag.ts';
 import { isPromise } from '../base/is-promise.ts';
 import { Turn } from '../base/turn.ts';
 import { Attempt, type AttemptEnvironment } from '../run/attempt.ts';
 import { executeJob } from '../run/execute-job.ts';
 import type { Handler } from '../run/handler.ts';
-import { type Conclusion, Endings, type EndingsOptions } from '../settle/endings.ts';
+import { type ConcludedAttempt, Endings, type EndingsOptions } from '../settle/endings.ts';
 import type { Leftovers } from '../settle/leftovers.ts';
 import { Beginnings, type BeginningsOptions, REFUSED_MS } from './beginnings.ts';
 import { Demand } from './demand.ts';
@@ -29,8 +30,8 @@ export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions,
   readonly runs?: Runs | undefined;
   /** `undefined` where a job begins as soon as a slot is free. */
   readonly gate?: Gate | undefined;
-  /** Called when a slot is free, or an outcome is written. */
-  readonly onChange: () => void;
+  /** Signalled when a slot is free, an outcome is written, or the queue is paused or resumed. */
+  readonly changes: Condition;
 }
 
 /** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */
@@ -47,6 +48,7 @@ export class Attempts {
   readonly #running = new Bag<'placeRunning', Attempt>('placeRunning');
   readonly #turn = new Turn(() => this.beginWaiting());
   #stopped = false;
+  #follows = false;
   #paused = false;
   readonly #patience = new Patience(
     () => Math.min(this.#waiting.sinceMs, this.#batches.waitsSinceMs),
@@ -58,10 +60,7 @@ export class Attempts {
     const { environment, runner, holder, events, retries, handlers, concurrency, gate } = options;
     const { runs = NO_RUNS } = options;
     this.#runs = runs;
-    this.#endings = new Endings(options, {
-      onConcluded: (attempt, conclusion) => this.#noteConcluded(attempt, conclusion),
-      onGivenBack: () => this.#announceChange(),
-    });
+    this.#endings = new Endings(options);
     const recording = { runner, tables: environment.tables, holder, events, retries };
     this.#beginnings = new Beginnings(recording);
     const [endings, beginnings, prefetch] = [this.#endings, this.#beginnings, this.#prefetch];
@@ -117,6 +116,7 @@ export class Attempts {
     this.#prefetch.noteClaimed(jobs);
     const attempts = toAttempts(jobs, handlers, environment);
     this.#waiting.add(attempts);
+    if (!this.#follows) void this.#follow();
     if (held !== undefined) {
       this.endLost(attempts, held);
       for (const job of jobs) if (held.get(job.id) !== job.fence) events.emit('lost', { job });
@@ -150,12 +150,12 @@ export class Attempts {
   pause(): void {
     this.#paused = true;
     this.#giveBack(this.#waiting.takeAll());
-    this.#options.onChange();
+    this.#options.changes.signal();
   }
 
   resume(): void {
     this.#paused = false;
-    this.#options.onChange();
+    this.#options.changes.signal();
   }
 
   get paused(): boolean {
@@ -343,15 +343,30 @@ export class Attempts {
     this.#releaseNext(attempt);
   }
 
-  /** What stands behind it begins or is given back, unless it has begun at the end of the handler. */
-  #noteConcluded(attempt: Attempt, conclusion: Conclusion): void {
-    if (this.#runs.areServed) {
-      const { wentOn } = attempt;
-      if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));
-      else if (!wentOn) this.#releaseNext(attempt);
-      if (!wentOn) this.beginWaiting();
+  /** Takes in what becomes of those that end, as long as there are jobs here. */
+  async #follow(): Promise<void> {
+    this.#follows = true;
+    try {
+      while (this.size > 0) await this.#takeInEnds();
+    } finally {
+      // The next claim goes on with it, should a part of the worker throw.
+      this.#follows = false;
     }
+  }
+
+  /** A call for each batch, so that no batch stays in memory while the next one is waited for. */
+  async #takeInEnds(): Promise<void> {
+    const concluded = await this.#endings.concluded();
+    if (this.#runs.areServed) for (const one of concluded) this.#goOnAfter(one);
     this.#announceChange();
+  }
+
+  /** What stands behind it begins or is given back, unless it has begun at the end of the handler. */
+  #goOnAfter({ attempt, conclusion }: ConcludedAttempt): void {
+    const { wentOn } = attempt;
+    if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));
+    else if (!wentOn) this.#releaseNext(attempt);
+    if (!wentOn) this.beginWaiting();
   }
 
   /** The job behind this one may begin. */
@@ -367,7 +382,7 @@ export class Attempts {
 
   /** Only when there is something to do about it: a claim to make, or an end to notice. */
   #announceChange(): void {
-    if (this.size === 0 || this.demand.size > 0) this.#options.onChange();
+    if (this.size === 0 || this.demand.size > 0) this.#options.changes.signal();
   }
 }
 

@@ -1,4 +1,4 @@
-import { Condition } from '../../time/condition.ts';
+import type { Condition } from '../../time/condition.ts';
 
 /** What a bell has rung for. */
 export interface Rung {
@@ -10,37 +10,39 @@ export interface Rung {
 
 /** Rings when there may be something to claim, and knows whether a notification said so. */
 export class Bell {
-  readonly #rung = new Condition();
+  readonly #heard: Condition;
+  #signalled = false;
   #told = false;
   #perhapsOthers = false;
 
+  /** @param heard signalled when it rings */
+  constructor(heard: Condition) {
+    this.#heard = heard;
+  }
+
   get signalled(): boolean {
-    return this.#rung.signalled;
+    return this.#signalled;
   }
 
   /** There may be something. */
   ring(): void {
-    this.#rung.signal();
+    this.#signalled = true;
+    this.#heard.signal();
   }
 
   /** A job was notified. @param othersNotify if not, there may be jobs without a notification */
   tell(othersNotify: boolean): void {
     this.#told = true;
     if (!othersNotify) this.#perhapsOthers = true;
-    this.#rung.signal();
+    this.ring();
   }
 
   /** Resets the bell; returns what it has rung for. */
   clear(): Rung {
     const rung = { heard: this.#told, told: this.#told && !this.#perhapsOthers };
-    this.#rung.clear();
+    this.#signalled = false;
     this.#told = false;
     this.#perhapsOthers = false;
     return rung;
-  }
-
-  /** Resolves when it rings, at once if it has, or after `ms`. */
-  async wait(ms?: number): Promise<void> {
-    await this.#rung.wait(ms);
   }
 }

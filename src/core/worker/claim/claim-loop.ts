@@ -77,10 +77,10 @@ export class ClaimLoop implements IdleQueue {
   readonly holdings: Holdings;
   readonly #hotPolling: HotPolling;
   readonly #pace: Pace;
-  /** A slot is free, an outcome is written, the loop is stopped, or its queue is paused or resumed. */
+  /** A slot is free, an outcome is written, the queue is paused or resumed, or the bell rings. */
   readonly #changes = new Condition();
   readonly #stopping = new AbortController();
-  readonly #bell = new Bell();
+  readonly #bell = new Bell(this.#changes);
   /** Whether the queue was announced idle, and no job was found since. */
   #announced = false;
   /** The last claim has left out kinds that may not begin: another would not say whether jobs are left. */
@@ -103,7 +103,7 @@ export class ClaimLoop implements IdleQueue {
     this.lanes = this.#makeLanes();
     this.#groupClaims = this.#makeGroupClaims();
     this.#claims = this.#groupClaims ?? this.#makeClaims();
-    options.gate?.serve(this.attempts, () => this.#noteRoom());
+    options.gate?.serve(this.attempts, () => this.#changes.signal());
     this.holdings = this.#makeHoldings();
   }
 
@@ -162,7 +162,7 @@ export class ClaimLoop implements IdleQueue {
     this.#mayClaim = true;
     // What looked empty then is looked at again.
     if (!this.#bell.signalled) watch?.add(this, true);
-    if (until === 'stopped') await this.#bell.wait();
+    if (until === 'stopped') await this.#sleep();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
       try {
@@ -214,7 +214,6 @@ export class ClaimLoop implements IdleQueue {
   stop(): void {
     this.#stopping.abort();
     this.attempts.stop();
-    this.#changes.signal();
     this.#bell.ring();
   }
 
@@ -255,8 +254,9 @@ export class ClaimLoop implements IdleQueue {
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next();
     if (claim === undefined) return undefined;
-    // A signal from here on may tell of a job that this claim does not see.
+    // A signal from here on may tell of a job, or of an end, that this claim does not see.
     const rung = this.#bell.clear();
+    this.#changes.clear();
     gate?.noteClaiming(claim);
     void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was notified of is not forgotten.
     const held = await this.holdings.heldOf(claim);
@@ -286,14 +286,14 @@ export class ClaimLoop implements IdleQueue {
     const { setAside } = this.#tries;
     const releaseInMs = Math.min(this.#releaseInMs, setAside.againInMs(performance.now()));
     if (next === 'claim') return;
-    if (next === 'over') await this.#bell.wait(releaseInMs);
+    if (next === 'over') await this.#sleep(releaseInMs);
     else if (next === 'sweep' || next === 'sweep on') {
       this.#groupClaims?.seekFreed();
       if (next === 'sweep') this.lanes.urge();
       if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew, releaseInMs);
     else if (this.#options.until === 'empty') await this.#rest(false, next.ms);
-    else await this.#bell.wait(Math.min(next.ms, releaseInMs));
+    else await this.#sleep(Math.min(next.ms, releaseInMs));
   }
 
   /** Sleeps until the watch, a notification or the end of the last job, at most `ms`. */
@@ -301,15 +301,20 @@ export class ClaimLoop implements IdleQueue {
     this.#options.watch?.add(this, anew);
     this.#atRest = true;
     if (!this.#leftOut) this.#lookAfterLast();
-    await this.#bell.wait(ms);
+    await this.#sleep(ms);
     this.#atRest = false;
     this.#options.watch?.remove(this);
   }
 
-  /** Wakes for jobs of kinds that the last claim left out: nothing else reports those. */
-  #noteRoom(): void {
-    this.#changes.signal();
-    if (this.#claims.hasNewRoom) this.wake();
+  /** Sleeps until the bell rings, or a change makes another claim worth its statement, at most `ms`. */
+  async #sleep(ms = Number.POSITIVE_INFINITY): Promise<void> {
+    const endMs = performance.now() + ms;
+    while (!this.#bell.signalled && (await this.#changes.wait(endMs - performance.now()))) {
+      // Nothing else reports jobs of kinds that the last claim has left out. And the end of a job may let
+      // another one of its group begin.
+      if (this.#claims.hasNewRoom || this.#awaitsEnds) return;
+      this.#lookAfterLast();
+    }
   }
 
   /** Looks again after the end of the last job: that may have left one, and if not, the queue is idle. */
@@ -407,12 +412,7 @@ export class ClaimLoop implements IdleQueue {
       handlerHolds: groups?.handlerHolds({ ...this.#options, db: questionRunner, holder }),
       holder,
       settler: new Settler({ ...this.#options, ...environment, db: settleRunner, holder }),
-      onChange: () => {
-        this.#noteRoom();
-        this.#lookAfterLast();
-        // The end of a job may let another one of its group begin.
-        if (this.#awaitsEnds) this.wake();
-      },
+      changes: this.#changes,
       onPutBack: (job, delayMs) => {
         if (!this.#stopping.signal.aborted) this.#expectAgain(job, delayMs);
       },
@@ -427,10 +427,7 @@ export class ClaimLoop implements IdleQueue {
       db: questionRunner,
       holder: this.#holder,
       attempts: this.attempts,
-      onDue: () => {
-        this.#changes.signal();
-        this.wake();
-      },
+      onDue: () => this.wake(),
       onReleased: () => {
         if (!this.#stopping.signal.aborted) this.sweepSoon();
       },

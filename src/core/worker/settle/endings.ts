@@ -9,6 +9,7 @@ import type { Holder } from '../../sql/fence.ts';
 import { Doubling } from '../../time/doubling.ts';
 import { sleep } from '../../time/sleep.ts';
 import { Bag } from '../base/bag.ts';
+import { News } from '../base/news.ts';
 import { isAboutAccess, isCancelled } from '../base/refusal.ts';
 import type { Until } from '../base/until.ts';
 import type { Attempt, AttemptEnvironment } from '../run/attempt.ts';
@@ -22,7 +23,7 @@ import { announce, type EndResult, endedOf } from './announce.ts';
 import { Fates } from './fates.ts';
 import type { HandlerHolds } from './handler-holds.ts';
 import { Leftovers } from './leftovers.ts';
-import { isCancelledInstead, type SettlementListener } from './settlement.ts';
+import { isCancelledInstead, PendingSettlement } from './settlement.ts';
 
 export interface EndingsOptions extends Omit<AfterCompleteOptions, 'fates' | 'leave'> {
   readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
@@ -41,35 +42,37 @@ export interface EndingsOptions extends Omit<AfterCompleteOptions, 'fates' | 'le
  */
 export type Conclusion = 'over' | 'not over' | 'unknown';
 
-/** What is told of the ends. */
-export interface EndingsListener {
-  /** Nothing more is written about an attempt that has ended. */
-  onConcluded(attempt: Attempt, conclusion: Conclusion): void;
-  onGivenBack(): void;
+/** An attempt that has ended, and of which nothing more is written. */
+export interface ConcludedAttempt {
+  readonly attempt: Attempt;
+  readonly conclusion: Conclusion;
 }
 
-interface Concluded {
+/** What is to become of a job. */
+interface Decided {
   readonly verdict: Verdict;
   readonly transition: Transition;
-  readonly durationMs: number;
 }
 
 const COMPLETED: Outcome = { type: 'completed', output: 'null' };
 
-/** The attempts of one queue whose outcome is being written, or that are being given back. */
+/**
+ * The attempts of one queue whose outcome is being written, or that are being given back. All that becomes of
+ * them is news, which {@link Endings.concluded} takes in and returns.
+ */
 export class Endings {
   readonly #options: EndingsOptions & AfterCompleteOptions;
   readonly #leaving = new AbortController();
   readonly #leftovers = new Leftovers();
   readonly #unsettled = new Bag<'placeUnsettled', Attempt>('placeUnsettled');
-  readonly #told: EndingsListener;
+  /** Those that have their answer, or of which nothing more is written. */
+  readonly #news = new News<Ending>();
 
-  constructor(options: EndingsOptions, told: EndingsListener) {
+  constructor(options: EndingsOptions) {
     const { environment, questionRunner, holder, until } = options;
     const { tables } = environment;
     const fates = new Fates({ db: questionRunner, tables, queue: holder.queue });
     this.#options = { ...options, fates, leave: this.#leaving.signal };
-    this.#told = told;
     // Each attempt whose outcome is refused listens to it while it waits.
     allowManyListeners(this.#leaving.signal);
     if (until === 'empty') this.#leaving.abort();
@@ -83,76 +86,11 @@ export class Endings {
     return this.#unsettled;
   }
 
-  /** Writes how an attempt has ended, then announces it; throws nothing. */
+  /** Writes how an attempt has ended; throws nothing. */
   conclude(attempt: Attempt, outcome: Outcome, durationMs: number): void {
     this.#unsettled.add(attempt);
-    if (attempt.completeRan) {
-      void this.#concludeCompleted(attempt, outcome, durationMs);
-      return;
-    }
-    const ending = new Ending(this, attempt, outcome, durationMs);
-    this.#options.settler.settleFor(attempt.job, ending.transition, ending);
-  }
-
-  /** Asks first: as a rule the job has ended, and an error with its stack would be made for nothing. */
-  async #concludeCompleted(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
-    const ended = await handlerHasEnded(this.#options, attempt.job);
-    const ending = new Ending(this, attempt, outcome, durationMs, ended ? COMPLETED : outcome);
-    if (ended) ending.settled('completed by handler');
-    else {
-      writeIfHeld(this.#options, attempt.job, ending.transition).then(
-        (settled) => ending.settled(settled),
-        (refusal) => ending.refused(refusal),
-      );
-    }
-  }
-
-  /** What became of an attempt whose outcome was on its way. */
-  noteSettled(ending: Ending, settled: EndResult): void {
-    const { attempt } = ending;
-    this.#announce(attempt, ending, settled);
-    const conclusion = conclusionOf(settled, ending.transition);
-    const { handlerHolds } = this.#options;
-    if (handlerHolds === undefined || !attempt.completeRan) this.#over(attempt, conclusion);
-    else void endHandlerHold(handlerHolds, attempt).then(() => this.#over(attempt, conclusion));
-  }
-
-  noteRefused({ attempt, outcome, durationMs }: Ending, refusal: unknown): void {
-    const { handlerHolds } = this.#options;
-    void this.#concludeAgain(attempt, outcome, durationMs, refusal)
-      .then(() => handlerHolds && endHandlerHold(handlerHolds, attempt))
-      .then(() => this.#over(attempt, 'unknown'));
-  }
-
-  #over(attempt: Attempt, conclusion: Conclusion): void {
-    this.#unsettled.delete(attempt);
-    this.#told.onConcluded(attempt, conclusion);
-  }
-
-  /** The database has refused the outcome, so the attempt fails; if that is refused, both are tried again. */
-  async #concludeAgain(
-    attempt: Attempt,
-    outcome: Outcome,
-    durationMs: number,
-    refusal: unknown,
-  ): Promise<void> {
-    const writeAlone = async (ended: Outcome) => {
-      const verdict = verdictOn(ended, attempt.facts);
-      const transition = transitionFor(verdict, attempt.facts);
-      const settled = await this.#write(attempt, transition, true);
-      this.#announce(attempt, { verdict, transition, durationMs }, settled);
-    };
-    // Drizzle's error around the driver's repeats the parameters, and the output is among them.
-    const writeFailed = (error: unknown) => {
-      // Neither a missing right nor a cancelled statement says anything about what was to be written.
-      if (isAboutAccess(error) || isCancelled(error)) throw error;
-      return writeAlone({ type: 'failed', error: withoutQuery(error) });
-    };
-    try {
-      await writeFailed(refusal);
-    } catch (error) {
-      await this.#untilAccepted(attempt, error, () => writeAlone(outcome).catch(writeFailed));
-    }
+    if (attempt.completeRan) void this.#concludeCompleted(attempt, outcome, durationMs);
+    else this.#options.settler.add(this.#endingOf(attempt, outcome, durationMs));
   }
 
   /**
@@ -161,28 +99,102 @@ export class Endings {
    */
   giveBack(attempt: Attempt, delayMs?: number): void {
     this.#unsettled.add(attempt);
-    void this.#writeGivenBack(attempt, delayMs).then(() => {
-      this.#unsettled.delete(attempt);
-      this.#told.onGivenBack();
-    });
-  }
-
-  /** Never rejects. */
-  async #writeGivenBack(attempt: Attempt, delayMs: number | undefined): Promise<void> {
-    const verdict = verdictOn({ type: 'interrupted' }, attempt.facts);
-    const inPlace = transitionFor(verdict, attempt.facts);
+    const outcome = { type: 'interrupted' } as const;
+    const { facts } = attempt;
+    const verdict = verdictOn(outcome, facts);
+    const inPlace = transitionFor(verdict, facts);
     const isDelayed = delayMs !== undefined && inPlace.type === 'reschedule';
     const transition = isDelayed ? { ...inPlace, delayMs } : inPlace;
-    const writeOnce = async (alone: boolean) => {
-      const settled = await this.#write(attempt, transition, alone);
-      // It has not begun, so its loss is of no interest.
-      if (settled === 'lost') return;
-      this.#announce(attempt, { verdict, transition, durationMs: 0 }, settled);
+    this.#options.settler.add(new Ending(this.#news, attempt, outcome, 0, verdict, transition, true));
+  }
+
+  /**
+   * Waits until something has become of some of them, and announces it. Returns those that have ended and of
+   * which nothing more is written, each once. To be called again as long as there are any; never rejects.
+   */
+  async concluded(): Promise<readonly ConcludedAttempt[]> {
+    const concluded: ConcludedAttempt[] = [];
+    for (const ending of await this.#news.next()) {
+      if (!ending.isOver) this.#noteAnswer(ending);
+      // It is news once more when it is over.
+      if (!ending.isOver) continue;
+      this.#unsettled.delete(ending.attempt);
+      if (!ending.givesBack) concluded.push(ending);
+    }
+    return concluded;
+  }
+
+  #noteAnswer(ending: Ending): void {
+    const { result, refusal } = ending;
+    if (result === undefined) void this.#writeAgain(ending, refusal);
+    else this.#noteSettled(ending, result);
+  }
+
+  #noteSettled(ending: Ending, settled: EndResult): void {
+    const { attempt, transition } = ending;
+    this.#announce(ending, ending, settled);
+    ending.conclusion = conclusionOf(settled, transition);
+    const { handlerHolds } = this.#options;
+    if (handlerHolds === undefined || !attempt.completeRan) ending.isOver = true;
+    else void endHandlerHold(handlerHolds, attempt).then(() => this.#noteOver(ending));
+  }
+
+  /** Nothing more is written about it. */
+  #noteOver(ending: Ending): void {
+    ending.isOver = true;
+    this.#news.add(ending);
+  }
+
+  #endingOf(attempt: Attempt, outcome: Outcome, durationMs: number, became = outcome): Ending {
+    const { facts } = attempt;
+    const verdict = verdictOn(became, facts);
+    const transition = transitionFor(verdict, facts);
+    return new Ending(this.#news, attempt, outcome, durationMs, verdict, transition);
+  }
+
+  /** Asks first: as a rule the job has ended, and an error with its stack would be made for nothing. */
+  async #concludeCompleted(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
+    const ended = await handlerHasEnded(this.#options, attempt.job);
+    const ending = this.#endingOf(attempt, outcome, durationMs, ended ? COMPLETED : outcome);
+    let settled: EndResult = 'completed by handler';
+    try {
+      if (!ended) settled = await writeIfHeld(this.#options, attempt.job, ending.transition);
+    } catch (refusal) {
+      await this.#writeAgain(ending, refusal);
+      return;
+    }
+    this.#noteSettled(ending, settled);
+    if (ending.isOver) this.#news.add(ending);
+  }
+
+  /** The database has refused it. Never rejects. */
+  async #writeAgain(ending: Ending, refusal: unknown): Promise<void> {
+    const { attempt, givesBack } = ending;
+    if (givesBack) await this.#untilAccepted(attempt, refusal, () => this.#writeAlone(ending, ending));
+    else await this.#failInstead(ending, refusal);
+    const { handlerHolds } = this.#options;
+    if (handlerHolds !== undefined) await endHandlerHold(handlerHolds, attempt);
+    this.#noteOver(ending);
+  }
+
+  /** The attempt fails, as its outcome is refused; if that is refused, too, both are tried again. */
+  async #failInstead(ending: Ending, refusal: unknown): Promise<void> {
+    const { attempt } = ending;
+    const writeAlone = (ended: Outcome) => {
+      const { facts } = attempt;
+      const verdict = verdictOn(ended, facts);
+      return this.#writeAlone(ending, { verdict, transition: transitionFor(verdict, facts) });
+    };
+    // Drizzle's error around the driver's repeats the parameters, and the output is among them.
+    const writeFailed = async (error: unknown) => {
+      // Neither a missing right nor a cancelled statement says anything about what was to be written.
+      if (isAboutAccess(error) || isCancelled(error)) throw error;
+      await writeAlone({ type: 'failed', error: withoutQuery(error) });
     };
     try {
-      await writeOnce(false);
+      await writeFailed(refusal);
     } catch (error) {
-      await this.#untilAccepted(attempt, error, () => writeOnce(true));
+      await this.#untilAccepted(attempt, error, () => writeAlone(ending.outcome).catch(writeFailed));
     }
   }
 
@@ -208,16 +220,23 @@ export class Endings {
     }
   }
 
-  #write(attempt: Attempt, transition: Transition, alone: boolean): Promise<EndResult> {
-    if (attempt.completeRan) return writeUnlessCompleted(this.#options, attempt.job, transition);
-    const { settler } = this.#options;
-    const { id, fence } = attempt.job;
-    const settlement = { id, fence, transition };
-    return alone ? settler.settleAlone(settlement) : settler.settle(settlement);
+  async #writeAlone(ending: Ending, decided: Decided): Promise<void> {
+    const { id, fence, attempt } = ending;
+    const { transition } = decided;
+    const settled = attempt.completeRan
+      ? await writeUnlessCompleted(this.#options, attempt.job, transition)
+      : await this.#options.settler.settleAlone({ id, fence, transition });
+    this.#announce(ending, decided, settled);
   }
 
-  #announce(attempt: Attempt, { verdict, transition, durationMs }: Concluded, settled: EndResult): void {
+  #announce(
+    { attempt, durationMs, givesBack }: Ending,
+    { verdict, transition }: Decided,
+    settled: EndResult,
+  ): void {
     const { events, onPutBack } = this.#options;
+    // It has not begun, so its loss is of no interest.
+    if (givesBack && settled === 'lost') return;
     if (settled === 'abandoned') {
       // Nothing could be written of it: its job stays held.
       this.#leftovers.add(attempt);
@@ -258,28 +277,29 @@ export class Endings {
  * with outlives its generation: promises and async functions around it cost a fifth of a short job. Only what
  * is rare makes some.
  */
-class Ending implements SettlementListener, Concluded {
-  readonly verdict: Verdict;
-  readonly transition: Transition;
+class Ending extends PendingSettlement implements Decided {
+  conclusion: Conclusion = 'unknown';
+  /** Whether nothing more is written about it. */
+  isOver = false;
 
+  /**
+   * @param outcome the handler's
+   * @param givesBack whether its job never began, and is put back
+   */
   constructor(
-    private readonly endings: Endings,
+    private readonly news: News<Ending>,
     readonly attempt: Attempt,
     readonly outcome: Outcome,
     readonly durationMs: number,
-    became = outcome,
+    readonly verdict: Verdict,
+    transition: Transition,
+    readonly givesBack = false,
   ) {
-    const { facts } = attempt;
-    this.verdict = verdictOn(became, facts);
-    this.transition = transitionFor(this.verdict, facts);
+    super(attempt.job, transition);
   }
 
-  settled(settled: EndResult): void {
-    this.endings.noteSettled(this, settled);
-  }
-
-  refused(refusal: unknown): void {
-    this.endings.noteRefused(this, refusal);
+  protected override noteAnswered(): void {
+    this.news.add(this);
   }
 }
 

@@ -8,16 +8,18 @@ import { isDistributed } from '../../sql/statement-context.ts';
 import { Doubling } from '../../time/doubling.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
+import { Bag } from '../base/bag.ts';
 import { halves } from '../base/in-halves.ts';
 import { isAboutLocks, isAboutTheServer } from '../base/refusal.ts';
 import { KeptPlans } from '../statements/kept-plans.ts';
 import {
   nextBatch,
-  OpenSettlements,
-  PendingSettlement,
+  type OpenSettlements,
+  type PendingSettlement,
   type Settlement,
   type SettlementListener,
   type SettleResult,
+  ToldSettlement,
 } from './settlement.ts';
 import { type WriteSettlementsOptions, writeSettlements } from './write-settlements.ts';
 
@@ -42,7 +44,7 @@ const MAX_LOCKED_MS = 500;
  */
 export class Settler {
   readonly #options: SettlerOptions & WriteSettlementsOptions;
-  readonly #open = new OpenSettlements();
+  readonly #open: OpenSettlements = new Bag('place');
   #waiting: PendingSettlement[] = [];
   #locked: PendingSettlement[] = [];
   #refused: (readonly PendingSettlement[])[] = [];
@@ -70,7 +72,12 @@ export class Settler {
 
   /** Like `settle`, but notifies a listener. */
   settleFor(job: HeldJob, transition: Transition, listener: SettlementListener): void {
-    const pending = this.#take(job, transition, listener);
+    this.add(new ToldSettlement(job, transition, listener));
+  }
+
+  /** Like `settle`, without a promise: the settlement has its answer. */
+  add(pending: PendingSettlement): void {
+    this.#take(pending);
     if (pending.answered) return;
     this.#waiting.push(pending);
     if (this.#writing) return;
@@ -81,7 +88,8 @@ export class Settler {
   /** The same in its own statement: for a row that was refused, or that the handler may have locked. */
   settleAlone(settlement: Settlement): Promise<SettleResult> {
     return promised((listener) => {
-      const pending = this.#take(settlement, settlement.transition, listener);
+      const pending = new ToldSettlement(settlement, settlement.transition, listener);
+      this.#take(pending);
       if (!pending.answered) this.#run(this.#writeBeside([pending]));
     });
   }
@@ -91,12 +99,11 @@ export class Settler {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
-  #take({ id, fence }: HeldJob, transition: Transition, listener: SettlementListener): PendingSettlement {
-    const pending = new PendingSettlement(id, fence, transition, listener, this.#open);
+  #take(pending: PendingSettlement): void {
+    pending.open = this.#open;
     if (this.#options.giveUp.aborted) pending.answer('abandoned');
     else this.#open.add(pending);
     this.#listen();
-    return pending;
   }
 
   /** From the first settlement on: ten thousand listeners on one signal would make a start take seconds. */
@@ -107,7 +114,7 @@ export class Settler {
 
   #abandon(): void {
     const { events, holder, giveUp } = this.#options;
-    const open = this.#open.all;
+    const open = [...this.#open];
     // One error has said that the pool was ended, and what that means.
     if (open.length > 0 && !isPoolEnded(giveUp.reason)) {
       const error = new QueueError('The worker stopped before the outcomes of these jobs were written');

@@ -1,5 +1,6 @@
 import type { Finish, Park, Reschedule, Transition } from '../../job/transition.ts';
-import { Bag } from '../base/bag.ts';
+import type { HeldJob } from '../../sql/fence.ts';
+import type { Bag } from '../base/bag.ts';
 
 const MAX_BATCH = 2_000;
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
@@ -35,29 +36,42 @@ export interface SettlementListener {
 }
 
 /** A settlement on its way. Its answer is given once; what comes later changes nothing. */
-export class PendingSettlement<TTransition extends Transition = Transition>
+export abstract class PendingSettlement<TTransition extends Transition = Transition>
   implements Settlement<TTransition>
 {
+  readonly id: number;
+  readonly fence: number;
   /** Whether the last try got as far as sending it. */
   sent = false;
   /** Whether a try may have taken effect whose answer was lost. */
   uncertain = false;
-  /** Where it is among those without an answer. */
+  /** Those without an answer, and its place among them. */
+  open: OpenSettlements | undefined;
   place = -1;
   #answered = false;
   #result: SettleResult | undefined;
   #refusal: unknown;
 
   constructor(
-    readonly id: number,
-    readonly fence: number,
+    { id, fence }: HeldJob,
     readonly transition: TTransition,
-    private readonly listener: SettlementListener,
-    private readonly open: OpenSettlements,
-  ) {}
+  ) {
+    this.id = id;
+    this.fence = fence;
+  }
 
   get answered(): boolean {
     return this.#answered;
+  }
+
+  /** `undefined`: it has no answer, or was refused. */
+  get result(): SettleResult | undefined {
+    return this.#result;
+  }
+
+  /** What the database says about this row. */
+  get refusal(): unknown {
+    return this.#refusal;
   }
 
   answer(result: SettleResult): void {
@@ -75,42 +89,34 @@ export class PendingSettlement<TTransition extends Transition = Transition>
 
   #close(): void {
     this.#answered = true;
-    this.open.close(this);
+    this.open?.delete(this);
+    this.noteAnswered();
   }
 
-  /** Tells the listener the answer. */
-  tell(): void {
-    if (this.#result === undefined) this.listener.refused(this.#refusal);
-    else this.listener.settled(this.#result);
-  }
+  /**
+   * It has its answer. What follows from that waits a moment: it may stop the worker, and must not do so
+   * while a batch is answered by half.
+   */
+  protected abstract noteAnswered(): void;
 }
 
-/**
- * The settlements of one settler that have no answer yet. Listeners are told a moment after the answer, as by
- * a promise: one of them may stop the worker, and must not do so while a batch is answered by half.
- */
-export class OpenSettlements {
-  readonly #open = new Bag<'place', PendingSettlement>('place');
-  #untold: PendingSettlement[] = [];
+export type OpenSettlements = Bag<'place', PendingSettlement>;
 
-  get all(): readonly PendingSettlement[] {
-    return [...this.#open];
+/** One whose listener is told the answer. */
+export class ToldSettlement extends PendingSettlement {
+  constructor(
+    job: HeldJob,
+    transition: Transition,
+    private readonly listener: SettlementListener,
+  ) {
+    super(job, transition);
   }
 
-  add(settlement: PendingSettlement): void {
-    this.#open.add(settlement);
-  }
-
-  /** It has its answer. */
-  close(settlement: PendingSettlement): void {
-    this.#open.delete(settlement);
-    if (this.#untold.push(settlement) === 1) queueMicrotask(() => this.#tell());
-  }
-
-  #tell(): void {
-    const untold = this.#untold;
-    this.#untold = [];
-    for (const settlement of untold) settlement.tell();
+  protected override noteAnswered(): void {
+    queueMicrotask(() => {
+      if (this.result === undefined) this.listener.refused(this.refusal);
+      else this.listener.settled(this.result);
+    });
   }
 }
 
