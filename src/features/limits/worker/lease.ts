@@ -5,14 +5,8 @@ import type { LeaseWish } from '../queries/take-lease.ts';
 import type { LeaseShare } from '../sql/lease-share.ts';
 import { Asking } from './asking.ts';
 import { keepOf, restMs } from './share-out.ts';
+import { UnusedSlots } from './unused-slots.ts';
 
-/** What was not used for so long is given back. */
-const UNUSED_MS = 100;
-/**
- * What is not used waits for the ends of so many claims first: the first may have been under way when it
- * became free, and was not for it.
- */
-const CLAIMS_AWAITED = 2;
 /** Ends of handlers within this time are told together. */
 const GATHER_MS = 20;
 
@@ -24,45 +18,58 @@ export type Wish = Omit<LeaseWish, keyof LeaseQuestion | 'workerId'>;
  * gives back is not used from the moment at which that is said, and what it asks for not before the answer.
  * So whatever becomes of a statement or its answer, no more run than the table says.
  *
+ * What it knows of the limit is one of three.
+ * - `unread`: nothing yet. Nothing begins, and nothing is asked.
+ * - `unlimited`: all may begin. What it still has is given back.
+ * - `limited`: no more than `#cap` run, and the table has at least `#cap` slots for it, also while a wish is
+ *   under way or lost. More run only where they began before it knew, or before it was declared gone.
+ *
+ * Beside that stands what became of its last wish.
+ * - `heard`: the table has what it said last.
+ * - `sent`: no other one is sent until it is answered or has failed.
+ * - `unsure`: the table may have something else, so it says again what it runs and wants. Where an earlier
+ *   wish may still be carried out, the next one has a later era.
+ *
  * Times are of any monotonic clock.
  */
 export class Lease {
   readonly question: LeaseQuestion;
-  /** `null`: not read yet. */
-  #limit: number | undefined | null = null;
-  /** As the table had it, the last time that it said so. */
-  #has = 0;
-  /** How many may run: no more than the table has, whatever happens to what is under way. */
+  /** What the table said last; `has` is 0 since it was declared gone. */
+  #share: LeaseShare | undefined;
+  #wish: 'heard' | 'unsure' | { readonly sent: Wish } = 'heard';
   #cap = 0;
   #running = 0;
+  readonly #unused = new UnusedSlots();
   /** How many the table says that it could use. */
   #registered = 0;
   #era = 0;
-  /** What the table has may differ from what it had. */
-  #uncertain = false;
-  #sent: Wish | undefined;
-  /** How often something was sent or came back. */
+  /** How often a wish was sent or came back: a look that began before knows less. */
   #version = 0;
   /** How many it may keep: see `keepOf`. */
   #keep = Number.POSITIVE_INFINITY;
+  #heldSinceMs = 0;
   readonly #asking = new Asking();
-  /** Whether one became free for it while a question was under way. */
+  /** Whether a slot became free for it while a wish was under way. */
   #succeeds = false;
   #nextGiveMs = Number.NEGATIVE_INFINITY;
-  #heldSinceMs = 0;
-  /** Since when some are not used, and the most that ran since. */
-  #unusedMs = Number.POSITIVE_INFINITY;
-  #peak = 0;
-  /** Whether a claim is under way, which may bring jobs for what is not used. */
-  #claiming = false;
-  /** How many claims may still end before what is not used is given back. */
-  #awaited = 0;
   readonly #delays = new Doubling();
   #retryMs = Number.NEGATIVE_INFINITY;
-  #sharing = 0;
 
   constructor(question: LeaseQuestion) {
     this.question = question;
+  }
+
+  get #limit(): 'unread' | 'unlimited' | 'limited' {
+    if (this.#share === undefined) return 'unread';
+    return this.#share.limit === undefined ? 'unlimited' : 'limited';
+  }
+
+  get #has(): number {
+    return this.#share?.has ?? 0;
+  }
+
+  get #isSent(): boolean {
+    return typeof this.#wish === 'object';
   }
 
   get running(): number {
@@ -71,55 +78,44 @@ export class Lease {
 
   /** Whether it got less of a limit than it wanted, the last time that it asked. */
   get refused(): boolean {
-    return this.#limit !== undefined && this.#asking.refused;
+    return this.#limit !== 'unlimited' && this.#asking.refused;
   }
 
   /** How many workers share the limit, as far as it knows. */
   get sharing(): number {
-    return this.#sharing;
+    return this.#share?.sharing ?? 0;
   }
 
   /** Whether the worker has some, or has asked for some. */
   get inUse(): boolean {
-    return this.#has > 0 || this.#registered > 0 || this.#uncertain;
+    return this.#has > 0 || this.#registered > 0 || this.#wish !== 'heard';
   }
 
   /** Whether another handler may begin. */
   get mayBegin(): boolean {
-    return this.#limit === undefined || this.#running < this.#cap;
+    return this.#limit === 'unlimited' || this.#running < this.#cap;
   }
 
   begin(): void {
     this.#running++;
-    this.#peak = Math.max(this.#peak, this.#running);
-    if (this.#running >= this.#cap) this.#unusedMs = Number.POSITIVE_INFINITY;
+    this.#unused.noteBegin(this.#running, this.#cap);
   }
 
   /** Returns whether there is a slot to give back now, as others lack theirs. */
   end(nowMs: number): boolean {
     this.#running--;
-    this.#shrink();
-    if (this.#running < this.#cap && this.#unusedMs === Number.POSITIVE_INFINITY) this.#noteUnused(nowMs);
+    this.#setCap(this.#cap, nowMs);
     return this.#cap < this.#has;
   }
 
   /** A claim is sent. */
   noteClaiming(): void {
-    this.#claiming = true;
+    this.#unused.noteClaiming();
   }
 
   /** It has ended; returns whether something that is not used has waited for that. */
   noteClaimed(nowMs: number): boolean {
-    const awaits = this.#awaitsClaim;
-    this.#claiming = false;
-    if (!awaits) return false;
-    this.#awaited--;
-    this.#unusedMs = nowMs;
-    return true;
-  }
-
-  get #awaitsClaim(): boolean {
-    return this.#claiming && this.#awaited > 0 && this.#running < this.#cap;
+    return this.#unused.noteClaimed(nowMs);
   }
 
   /**
@@ -127,8 +123,8 @@ export class Lease {
    * some, or others lack theirs, twice as many as it has. It asks for more when the jobs are there.
    */
   get room(): number {
-    if (this.#limit === undefined) return Number.POSITIVE_INFINITY;
-    if (this.#limit === null) return 0;
+    if (this.#limit === 'unlimited') return Number.POSITIVE_INFINITY;
+    if (this.#limit === 'unread') return 0;
     const cap = Math.min(this.#cap, this.#keep);
     if (this.refused) return cap;
     return this.#keep < Number.POSITIVE_INFINITY ? Math.max(cap, 1) : cap + Math.max(cap, 1);
@@ -139,62 +135,60 @@ export class Lease {
    * @param appetite how many it could use
    */
   wish(nowMs: number, appetite: number): Wish | undefined {
-    if (this.#sent !== undefined || this.#limit === null || nowMs < this.#retryMs) return undefined;
-    if (this.#limit === undefined) return this.inUse ? this.#wish(0, 0, 0) : undefined;
+    if (this.#isSent || this.#limit === 'unread' || nowMs < this.#retryMs) return undefined;
+    const era = this.#era;
+    if (this.#limit === 'unlimited') return this.inUse ? { want: 0, wants: 0, running: 0, era } : undefined;
     const mayAsk = nowMs >= this.#asking.nextMs;
     const asks = appetite > this.#cap && mayAsk;
     const isStale = this.#registered > this.#has && appetite <= this.#cap && mayAsk;
     // One that had its turn has none left to keep, and asks for the first of its next one.
     const most = this.#has === 0 ? Math.max(this.#keep, 1) : this.#keep;
-    const want = asks ? Math.min(appetite, most) : this.#lessThanCap(nowMs);
+    const running = this.#running;
+    const want = asks ? Math.min(appetite, most) : this.#unused.lessThan(this.#cap, running, nowMs);
     const gives = want < this.#has && nowMs >= this.#nextGiveMs;
-    if (!(asks || gives || isStale || this.#uncertain)) return undefined;
-    return this.#wish(Math.max(want, this.#running), appetite, this.#running);
-  }
-
-  #wish(want: number, wants: number, running: number): Wish {
-    return { want, wants: Math.max(wants, want), running, era: this.#era };
+    if (!(asks || gives || isStale || this.#wish === 'unsure')) return undefined;
+    return { want: Math.max(want, running), wants: Math.max(appetite, want, running), running, era };
   }
 
   /** When to look at {@link wish} again, though nothing has happened. */
   nextMs(nowMs: number, appetite: number): number {
-    if (this.#sent !== undefined || this.#limit === null) return Number.POSITIVE_INFINITY;
-    if (this.#uncertain) return this.#retryMs;
-    if (this.#limit === undefined) return this.inUse ? this.#retryMs : Number.POSITIVE_INFINITY;
+    if (this.#isSent || this.#limit === 'unread') return Number.POSITIVE_INFINITY;
+    if (this.#wish === 'unsure') return this.#retryMs;
+    if (this.#limit === 'unlimited') return this.inUse ? this.#retryMs : Number.POSITIVE_INFINITY;
     const asksMs = appetite > this.#cap || this.#registered > this.#has ? this.#asking.nextMs : undefined;
     const givesMs = this.#cap < this.#has ? this.#nextGiveMs : undefined;
-    const isUnused = this.#cap > 0 && !this.#awaitsClaim;
-    const unusedMs = isUnused ? Math.min(this.#unusedMs, nowMs) + UNUSED_MS : undefined;
+    const unusedMs = this.#cap > 0 ? this.#unused.nextMs(nowMs) : undefined;
     const next = [asksMs, givesMs, unusedMs].filter((ms) => ms !== undefined);
     return Math.max(Math.min(...next), this.#retryMs);
   }
 
   /** It is sent. From now on no more than it will leave may run. */
   noteSent(wish: Wish, nowMs: number): void {
-    this.#sent = wish;
+    this.#wish = { sent: wish };
     this.#version++;
-    this.#cap = Math.min(this.#cap, wish.want);
+    this.#setCap(Math.min(this.#cap, wish.want), nowMs);
     this.#nextGiveMs = nowMs + GATHER_MS;
   }
 
   /** The answer has come; `undefined`: the worker is not registered. */
   noteAnswer(share: LeaseShare | undefined, nowMs: number): void {
-    const sent = this.#sent;
-    this.#sent = undefined;
     this.#version++;
     this.#delays.reset();
+    if (typeof this.#wish !== 'object') return;
+    const { sent } = this.#wish;
+    this.#wish = 'unsure';
     // The worker was declared gone meanwhile: the answer does not count.
-    if (sent === undefined || sent.era !== this.#era) return;
+    if (sent.era !== this.#era) return;
     if (share === undefined) {
       this.noteGone();
       this.#retryMs = nowMs + this.#delays.firstMs;
       return;
     }
-    this.#uncertain = false;
+    this.#wish = 'heard';
     this.#registered = sent.wants;
     if (share.has >= sent.wants) this.#asking.noteEnough();
     else this.#asking.noteLess(share.has > this.#has, share.sharing, nowMs);
-    this.#heed(share, nowMs);
+    this.#heed(share, share.has, nowMs);
     if (this.#succeeds) this.#asking.now(nowMs);
     this.#succeeds = false;
   }
@@ -204,19 +198,19 @@ export class Lease {
    * @param isLost whether it may have been carried out all the same, or may still be
    */
   noteFailure(nowMs: number, isLost: boolean): void {
-    this.#sent = undefined;
+    this.#wish = 'unsure';
     this.#version++;
     if (isLost) this.#era++;
-    this.#uncertain = true;
     this.#retryMs = nowMs + jitter(this.#delays.next());
   }
 
   /** The worker was declared gone: it has no slots, and must report again what it runs. */
   noteGone(): void {
-    this.#uncertain = this.inUse || this.#running > 0 || this.#sent !== undefined;
+    if (!this.#isSent) this.#wish = this.inUse || this.#running > 0 ? 'unsure' : 'heard';
     this.#era++;
-    this.#has = 0;
+    this.#share &&= { ...this.#share, has: 0 };
     this.#cap = 0;
+    this.#unused.noteNone();
     this.#registered = 0;
     this.#asking.noteEnough();
   }
@@ -229,7 +223,7 @@ export class Lease {
 
   /** Another worker has given back a slot for this one. */
   noteSucceeds(nowMs: number): void {
-    this.#succeeds = this.#sent !== undefined;
+    this.#succeeds = this.#isSent;
     if (this.refused) this.#asking.now(nowMs);
   }
 
@@ -240,48 +234,32 @@ export class Lease {
 
   /** What a look has found that began at `version`. */
   noteLook(share: LeaseShare, version: number, nowMs: number): void {
-    // Something was sent or came back since: it is older than what is known.
-    if (version !== this.#version || this.#sent !== undefined) return;
+    // A wish was sent or came back since: it is older than what is known.
+    if (version !== this.#version || this.#isSent) return;
     if (share.has !== this.#has) {
-      this.#uncertain = true;
+      this.#wish = 'unsure';
       this.#era++;
     }
-    this.#heed(share, nowMs, Math.min(share.has, this.#cap));
+    this.#heed(share, Math.min(share.has, this.#cap), nowMs);
   }
 
   /** @param cap how many may run from now on */
-  #heed(share: LeaseShare, nowMs: number, cap = share.has): void {
+  #heed(share: LeaseShare, cap: number, nowMs: number): void {
     if (this.#has === 0) this.#heldSinceMs = nowMs;
-    const isRaised = (this.#limit ?? Number.POSITIVE_INFINITY) < (share.limit ?? 0);
-    this.#limit = share.limit;
-    this.#sharing = share.sharing;
-    this.#has = share.has;
-    this.#cap = cap;
+    const isRaised = (this.#share?.limit ?? Number.POSITIVE_INFINITY) < (share.limit ?? 0);
+    this.#share = share;
     // It began without a limit, or without knowing of one: what runs is to be told.
-    if (share.limit !== undefined && this.#running > share.has) this.#uncertain = true;
+    if (this.#limit === 'limited' && this.#running > share.has) this.#wish = 'unsure';
     this.#keep = keepOf(share, nowMs - this.#heldSinceMs);
-    this.#shrink();
+    this.#setCap(cap, nowMs);
     if (this.#keep === 0) this.#asking.rest(restMs(share), nowMs);
     else if (isRaised) this.#asking.soon(nowMs);
     else if (this.#keep === Number.POSITIVE_INFINITY) this.#asking.endRest(nowMs);
-    if (this.#running >= this.#cap) this.#unusedMs = Number.POSITIVE_INFINITY;
-    else if (this.#unusedMs === Number.POSITIVE_INFINITY) this.#noteUnused(nowMs);
   }
 
-  #shrink(): void {
-    if (this.#cap > this.#keep) this.#cap = Math.max(this.#running, this.#keep);
-  }
-
-  #noteUnused(nowMs: number): void {
-    this.#unusedMs = nowMs;
-    this.#peak = this.#running;
-    this.#awaited = CLAIMS_AWAITED;
-  }
-
-  #lessThanCap(nowMs: number): number {
-    if (this.#awaitsClaim || nowMs < this.#unusedMs + UNUSED_MS) return this.#cap;
-    const want = Math.min(this.#cap, this.#peak);
-    this.#noteUnused(nowMs);
-    return want;
+  /** What is more than it may keep ends with what runs in it. */
+  #setCap(cap: number, nowMs: number): void {
+    this.#cap = cap > this.#keep ? Math.max(this.#running, this.#keep) : cap;
+    this.#unused.note(this.#running, this.#cap, nowMs);
   }
 }
