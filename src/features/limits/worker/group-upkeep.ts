@@ -1,13 +1,13 @@
 import type { Runner } from '../../../core/sql/executor.ts';
+import { Condition } from '../../../core/time/condition.ts';
 import { jitter } from '../../../core/time/jitter.ts';
-import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { inHalves } from '../../../core/worker/base/in-halves.ts';
 import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import { adoptJobs } from '../queries/adopt-jobs.ts';
 import { findPlainJobs } from '../queries/find-plain-jobs.ts';
-import { noteForgottenGroups } from '../queries/note-groups.ts';
+import { noteForgottenGroups, noteFreedGroups } from '../queries/note-groups.ts';
 import { PRUNED_AT_ONCE, pruneGroups } from '../queries/prune-groups.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
 import { MAX_ADOPTED } from '../sql/plain-jobs.ts';
@@ -29,15 +29,16 @@ export interface GroupUpkeepOptions {
 }
 
 const INTERVAL_MS = 5_000;
-/** Every so-many times it looks at the groups, too. */
+/** Every so-many times it looks at the groups, too: the workers that know of gone ones may be gone. */
 const LOOK_EVERY = 6;
 /** Where fewer of a slice were of no use, the next one waits for the next look. */
 const WORTH_PRUNING = PRUNED_AT_ONCE / 10;
 
 /**
  * Keeps the groups of a worker's queues in order: takes in jobs without a group, notes the groups that were
- * forgotten, a thousand at a time, and removes those that are no longer used, as fast as they come. Claims
- * wait for none of it.
+ * forgotten, a thousand at a time, and removes those that are no longer used, as fast as they come. It also
+ * notes those whose jobs workers that are gone have left behind. For that it reads the rows of all groups,
+ * which may take seconds. Claims wait for none of it.
  */
 export class GroupUpkeep implements BackgroundPart {
   readonly #options: GroupUpkeepOptions;
@@ -46,6 +47,9 @@ export class GroupUpkeep implements BackgroundPart {
   readonly #pruned = new Map<string, string>();
   /** Queues that had more groups of no use than were removed in one round. */
   readonly #unfinished = new Set<string>();
+  /** Queues in which jobs may have been left behind: one may be told of again while its look is under way. */
+  readonly #left = new Set<GroupedQueue>();
+  readonly #told = new Condition();
   #markReady: () => void = () => undefined;
   /** Fulfilled when it has looked after each queue once: until then, one may look emptier than it is. */
   readonly ready = new Promise<void>((resolve) => {
@@ -56,37 +60,80 @@ export class GroupUpkeep implements BackgroundPart {
     this.#options = options;
   }
 
+  /** Workers are gone, so jobs of this queue may be free. */
+  seekFreed(queue: GroupedQueue): void {
+    this.#left.add(queue);
+    this.#told.signal();
+  }
+
+  /** The database answers again: a look that has failed need not wait longer. */
+  askSoon(): void {
+    this.#told.signal();
+  }
+
   async run(signal: AbortSignal): Promise<void> {
+    const { queues } = this.#options;
     for (let round = 0; !signal.aborted; round++) {
       const looks = round % LOOK_EVERY === 0;
-      await this.#forEach(signal, async (queue) => {
+      if (looks) for (const queue of queues) this.#left.add(queue);
+      await this.#lookForLeft(signal);
+      await this.#forEach(queues, signal, async (queue) => {
         if (looks) await this.#look(queue);
         await this.#adopt(queue, looks, signal);
       });
       this.#markReady();
-      await this.#forEach(signal, async (queue) => {
+      await this.#forEach(queues, signal, async (queue) => {
         if (looks || this.#unfinished.has(queue.queue)) await this.#prune(queue, signal);
       });
-      await sleep(jitter(INTERVAL_MS), signal);
+      const nextMs = performance.now() + jitter(INTERVAL_MS);
+      while (await this.#told.wait(Math.max(nextMs - performance.now(), 0), signal))
+        await this.#lookForLeft(signal);
     }
   }
 
   /** One after the other; that of one may fail without the others'. */
-  async #forEach(signal: AbortSignal, carryOut: (queue: GroupedQueue) => Promise<void>): Promise<void> {
-    const { queues, events } = this.#options;
+  async #forEach(
+    queues: Iterable<GroupedQueue>,
+    signal: AbortSignal,
+    carryOut: (queue: GroupedQueue) => Promise<void>,
+    during = (queue: string) => `looking after the groups of '${queue}'`,
+  ): Promise<void> {
     for (const queue of queues) {
       if (signal.aborted) return;
       try {
         await carryOut(queue);
       } catch (error) {
-        events.emit('error', { error, during: `looking after the groups of '${queue.queue}'` });
+        this.#options.events.emit('error', { error, during: during(queue.queue) });
       }
     }
+  }
+
+  /** A look that fails is made again in the next round. */
+  async #lookForLeft(signal: AbortSignal): Promise<void> {
+    const { db, tables } = this.#options;
+    const look = async (queue: GroupedQueue) => {
+      this.#left.delete(queue);
+      try {
+        if ((await noteFreedGroups(db, tables, queue.queue)) > 0) queue.wake();
+      } catch (error) {
+        this.#left.add(queue);
+        throw error;
+      }
+    };
+    const during = (queue: string) => `looking for jobs of '${queue}' that workers left behind`;
+    this.#told.clear();
+    await this.#forEach([...this.#left], signal, look, during);
+  }
+
+  /** What takes long is interrupted by it: jobs that were left behind should not wait. */
+  async #betweenStatements(signal: AbortSignal): Promise<void> {
+    if (this.#told.signalled) await this.#lookForLeft(signal);
   }
 
   async #adopt(queue: GroupedQueue, looks: boolean, signal: AbortSignal): Promise<void> {
     const { db, tables } = this.#options;
     for (let found = MAX_ADOPTED; found >= MAX_ADOPTED && !signal.aborted; ) {
+      await this.#betweenStatements(signal);
       try {
         found = await adoptJobs(db, tables, queue.queue);
         if (found > 0) queue.wake();
@@ -138,6 +185,7 @@ export class GroupUpkeep implements BackgroundPart {
     const untilMs = performance.now() + INTERVAL_MS;
     this.#unfinished.delete(queue);
     for (let pruned = PRUNED_AT_ONCE; pruned >= WORTH_PRUNING && !signal.aborted; ) {
+      await this.#betweenStatements(signal);
       if (performance.now() > untilMs) {
         this.#unfinished.add(queue);
         return;

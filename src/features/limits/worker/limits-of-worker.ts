@@ -12,7 +12,6 @@ import {
 } from '../settings/limit-settings.ts';
 import { type GroupTables, type LimitTables, WHOLE_QUEUE } from '../sql/limit-tables.ts';
 import { ClaimsByTurns } from './claims-by-turns.ts';
-import { FreedGroups } from './freed-groups.ts';
 import { GroupHandlerHolds } from './group-handler-holds.ts';
 import { type GroupedQueue, GroupUpkeep } from './group-upkeep.ts';
 import { Lease } from './lease.ts';
@@ -21,8 +20,8 @@ import { QueueLimiter } from './queue-limiter.ts';
 import { SerialRuns } from './serial-runs.ts';
 import { Starts } from './starts.ts';
 
-/** As often as it is repeated. */
-const FREED_DEADLINE_MS = 30_000;
+/** Reading the rows of all groups may take longer than other statements do. */
+const UPKEEP_DEADLINE_MS = 30_000;
 
 /** What keeps a worker within the limits of its queues; `undefined` where none of these has any. */
 export function limitsOfWorker(
@@ -32,13 +31,11 @@ export function limitsOfWorker(
 ): LimitingInWorker | undefined {
   const tables = { ...host.tables, ...limitTables };
   const leases = new Leases({ db: statements.of('limits'), tables, workerId, events });
-  const { retries } = host;
-  // Reading the rows of all groups may take longer than other statements do.
-  const db = statements.of('upkeep', { leastMs: FREED_DEADLINE_MS });
-  const freed = new FreedGroups({ db, tables, events, retries, wake });
   const limiters = new Map<string, QueueLimiter>();
   const groups = new Map<string, ClaimGroups>();
   const grouped: GroupedQueue[] = [];
+  const db = statements.of('upkeep', { leastMs: UPKEEP_DEADLINE_MS });
+  const upkeep = new GroupUpkeep({ db, tables, queues: grouped, events });
   for (const [queue, { concurrency }] of servedQueues) {
     const limits = declared.get(queue);
     if (limits === undefined) continue;
@@ -48,27 +45,27 @@ export function limitsOfWorker(
       limiters.set(queue, limiter);
     }
     if (limits.groups === undefined) continue;
-    freed.add(queue);
+    const one = { queue, ratePerMs: limits.groups.rate?.perMs, wake: () => wake(queue) };
+    grouped.push(one);
     groups.set(
       queue,
-      workByGroups(tables, limits.groups, () => freed.seek(queue)),
+      workByGroups(tables, limits.groups, () => upkeep.seekFreed(one)),
     );
-    grouped.push({ queue, ratePerMs: limits.groups.rate?.perMs, wake: () => wake(queue) });
   }
   if (limiters.size === 0 && groups.size === 0) return undefined;
-  const upkeep =
-    grouped.length === 0
-      ? undefined
-      : new GroupUpkeep({ db: statements.of('upkeep'), tables, queues: grouped, events });
   const asks = limiters.size > 0;
+  const isGrouped = groups.size > 0;
   return {
     ready: asks ? leases.ready : Promise.resolve(),
-    settled: upkeep && Promise.all([upkeep.ready, freed.ready]),
-    background: [...(upkeep === undefined ? [] : [upkeep, freed]), ...(asks ? [leases] : [])],
+    settled: isGrouped ? upkeep.ready : undefined,
+    background: [...(isGrouped ? [upkeep] : []), ...(asks ? [leases] : [])],
     gateOf: (queue) => limiters.get(queue),
     groupsOf: (queue) => groups.get(queue),
     look: () => leases.look(),
-    askSoon: () => leases.askSoon(),
+    askSoon() {
+      leases.askSoon();
+      upkeep.askSoon();
+    },
     hear: (payload) => leases.hear(payload),
     noteGone: () => leases.noteGone(),
   };
