@@ -148,14 +148,7 @@ describe('jobs in groups', () => {
     'by a plan that is kept': () =>
       claimGroupedJobsQuery(groupedTables(), groupClaimOf(workerId, { ifTablesAre: 'grown', groups: 8 })),
     'what a refused claim may have met': () =>
-      findGroupedDueIdsQuery(groupedTables(), {
-        queue: 'q',
-        kinds: ['k'],
-        limit: 20,
-        without: [],
-        serial: false,
-        passed: 0,
-      }),
+      findGroupedDueIdsQuery(groupedTables(), groupClaimOf(workerId, { limit: 20 })),
     'the look for forgotten groups': () => noteForgottenGroupsQuery(groupedTables(), 'q', ''),
     'the removal of groups without jobs': () =>
       pruneGroupsQuery(groupedTables(), { queue: 'q', after: '', ratePerMs: undefined }),

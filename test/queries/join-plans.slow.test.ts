@@ -152,7 +152,7 @@ import * as workflowTables from '../../src/features/workflows/schema/index.ts';
 import { hasBegun } from '../../src/features/workflows/sql/begun-job.ts';
 import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { groupedTables } from './support/groups.ts';
+import { groupClaimOf, groupedTables } from './support/groups.ts';
 import { ALL_BANDS, tables } from './support/jobs.ts';
 import { isPlannedAnew, looksOf } from './support/looks.ts';
 
@@ -1029,12 +1029,10 @@ const situations: Readonly<Record<string, Situation>> = {
         grouped(),
         ids.map((n) => ({ queue: `q${n}` })),
       ),
-      findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), {
-        ...claim,
-        without: numbers(N / 2),
-        serial: false,
-        passed: 0,
-      }),
+      findGroupedDueIdsQuery: findGroupedDueIdsQuery(
+        grouped(),
+        groupClaimOf(7, { limit: N, without: numbers(N / 2) }),
+      ),
       findLeasesQuery: findLeasesQuery(
         { ...tables, ...limitTables },
         7,

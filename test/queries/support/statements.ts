@@ -778,16 +778,11 @@ export function allStatements(
       without: [id, id + 1],
     }),
     findDueIdsQuery: findDueIdsQuery(tables, { ...claim, without: [id, id + 1] }),
-    findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), {
-      ...claim,
-      without: [id, id + 1],
-      serial: false,
-      passed: 0,
-    }),
-    'findGroupedDueIdsQuery, in order': findGroupedDueIdsQuery(grouped(), {
-      ...claim,
-      without: [],
-      serial: true,
+    findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), { ...groupClaim, without: [id, id + 1] }),
+    'findGroupedDueIdsQuery, in order': findGroupedDueIdsQuery(grouped('end'), {
+      ...groupClaim,
+      limits: { run: 100 },
+      seeks: true,
       passed: 10_000,
     }),
     findPassedOverQuery: findPassedOverQuery(tables, 1_000),

@@ -80,11 +80,11 @@ export class ClaimsByTurns implements GroupClaims {
 
   next(): Promise<ClaimAnswer> | undefined {
     const { demand } = this.#options;
-    return demand.size > 0 ? this.#claimOf(demand.size, demand.beginning) : undefined;
+    return demand.size > 0 ? this.#sendOrLookAnew(demand.size, demand.beginning) : undefined;
   }
 
   /** They come in no order of their own, so none is known to stand before the others. */
-  async #claimOf(most: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+  async #sendOrLookAnew(most: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     try {
       return await this.#send(most, beginning);
     } catch (error) {
@@ -96,20 +96,18 @@ export class ClaimsByTurns implements GroupClaims {
   }
 
   async #send(most: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { runner, tables, queue, kinds, tries, demand } = this.#options;
+    const { runner, tables, tries } = this.#options;
     const { size } = this.#keptPlans;
     const few = isOfFew(this.#outlook, size);
     const limit = few && size === 'small' ? Math.min(most, FEW.small) : most;
     if (tries === undefined) return await this.#next(limit, few, beginning, []);
-    const serial = demand.perGroup !== undefined;
     return await tries.send({
       limit,
       send: (limit, without) => this.#next(limit, few, beginning, without),
       candidates: async (limit, without) => {
-        // Many jobs of a kind that the claim has left out would hide the row.
-        const met = kinds.filter((kind) => !this.#leftOut.includes(kind));
-        const question = { queue, kinds: met, limit, without, serial, passed: this.#passed };
-        return await findGroupedDueIds(runner, tables, question);
+        const kinds = this.#options.kinds.filter((kind) => !this.#leftOut.includes(kind));
+        const claim = { ...this.#claimOf(limit, kinds, without), starts: this.#starts.ofClaim() };
+        return await findGroupedDueIds(runner, tables, claim);
       },
     });
   }
@@ -120,37 +118,21 @@ export class ClaimsByTurns implements GroupClaims {
     beginning: Claim['beginning'],
     without: readonly number[],
   ): Promise<ClaimAnswer> {
-    const { queue, workerId, settings } = this.#options;
-    const { concurrency, rate } = settings;
     await this.#noteFreed();
     const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
     this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
-    const rooms = new Map(
-      kinds.map((kind) => [kind, this.#roomOf(kind)] as const).filter(([, room]) => room < demand),
-    );
     const leftOut = this.#leftOut.length > 0;
     const asked = { limit: demand, kinds, among: false };
     const outlook = this.#outlook;
     if (outlook.foldsFirst && kinds.length > 0) await this.#admitAll();
-    const inHalves = outlook.isAmongMany && demand >= 2 * MANY && rooms.size === 0;
+    const claim = this.#claimOf(demand, kinds, without);
+    const inHalves = outlook.isAmongMany && demand >= 2 * MANY && claim.rooms.size === 0;
     // One that fails, or that is not made, tells nothing of groups.
     this.#outlook = { ...outlook, isAmongMany: false };
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
     if (kinds.length === 0 || this.#options.demand.size <= 0) {
       return { ...asked, jobs: [], sawEnd: false, leftOut: true, endMs: performance.now() };
     }
-    const claim = {
-      queue,
-      kinds,
-      workerId,
-      limits: { concurrency, rate, run: this.#options.demand.perGroup },
-      rooms,
-      withCosts: this.#options.gate?.countsCosts ?? false,
-      without,
-      seeks: outlook.seeks,
-      passed: this.#passed,
-      ifTablesAre: undefined,
-    };
     if (claim.passed === 0) this.#soughtAll = kinds;
     // Of two claims each would take what there is room for.
     const shares = inHalves ? halves(demand) : [demand];
@@ -203,6 +185,28 @@ export class ClaimsByTurns implements GroupClaims {
     const sawEnd = jobs.length < demand && !more && !left && !isPartial && failure === undefined;
     const endMs = performance.now();
     return { ...asked, jobs, sawEnd, leftOut, endMs, goesOn, failure };
+  }
+
+  #claimOf(limit: number, kinds: readonly string[], without: readonly number[]) {
+    const { queue, workerId, settings, demand, gate } = this.#options;
+    const { concurrency, rate } = settings;
+    const rooms = kinds.map((kind) => [kind, this.#roomOf(kind)] as const);
+    return {
+      queue,
+      kinds,
+      workerId,
+      limit,
+      groups: limit,
+      limits: { concurrency, rate, run: demand.perGroup },
+      rooms: new Map(rooms.filter(([, room]) => room < limit)),
+      withCosts: gate?.countsCosts ?? false,
+      beginning: 0,
+      without,
+      ringFirst: this.#ringFirst,
+      seeks: this.#outlook.seeks,
+      passed: this.#passed,
+      ifTablesAre: undefined,
+    } as const;
   }
 
   async #claim(claim: Omit<GroupClaim, 'starts'>, few: boolean): Promise<GroupClaimResult> {
