@@ -1,14 +1,26 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
+import { defineJob } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { newJob } from '../../src/core/job/new-job.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { type Runner, sqlStateOf } from '../../src/core/sql/executor.ts';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
+import { foldTallies } from '../../src/features/batches/queries/fold-tallies.ts';
+import { TalliedEnds } from '../../src/features/batches/sql/tallied-ends.ts';
+import { endAllMembers } from '../../src/features/batches/worker/move-on.ts';
 import { Recounting } from '../../src/features/batches/worker/recounting.ts';
+import {
+  enqueueChildren,
+  type InsertedChildren,
+} from '../../src/features/workflows/queries/enqueue-children.ts';
 import { StepPruning } from '../../src/features/workflows/worker/step-pruning.ts';
-import { clearTables, tables } from '../queries/support/jobs.ts';
+import { clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { blocked, whileOpen } from './fixtures/open-transactions.ts';
 
 const database = useTestDatabase({ max: 4 });
 const dialect = new PgDialect();
@@ -79,6 +91,67 @@ describe('a recount', () => {
     expect(await recounted()).toEqual([1, 3]);
     await until(() => errors.length > 0);
     expect(errors[0]).toBe('23514');
+  });
+});
+
+describe('a child that is enqueued while its parent ends as cancelled', () => {
+  const members = inContext(all, { members: new TalliedEnds(workflowTables) });
+  const holder = { queue: 'q', workerId: 7 };
+  const transition = {
+    type: 'finish',
+    state: 'cancelled',
+    output: null,
+    error: null,
+    keepResult: true,
+  } as const;
+  const reasonOf = async (id: number | undefined) =>
+    (await jobRow(database.client, Number(id)))?.cancel_reason;
+
+  /** The settlement waits for the parent's row, with a snapshot from before the child was there. */
+  async function enqueued(policy: 'parent' | 'detached', parent: number): Promise<number | undefined> {
+    await database.client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts, worker_id, claimed_at, fence)
+      overriding system value values (${parent}, 'q', 'parent', '1', 3, 7, now(), 5)`;
+    const child = await newJob(defineJob('child', { queue: 'kids' }), undefined);
+    const step = { id: parent, fence: 5, name: 'one', tookMs: 1 };
+    let ending: Promise<ReadonlySet<number>> = Promise.resolve(new Set());
+    let children: InsertedChildren | undefined;
+    await whileOpen(
+      database,
+      async (tx) => {
+        const one = { step, jobs: [child], policy, wakeUp: undefined };
+        children = await enqueueChildren(tx, all, holder, one, 'wait');
+      },
+      async () => {
+        const settled = finishJobs(database.db, members, holder, [{ id: parent, fence: 5, transition }]);
+        ending = (await blocked(database, settled)).answer;
+      },
+    );
+    expect([...(await ending)]).toEqual([parent]);
+    expect(await database.client`select from queue_tallies`).toHaveLength(0);
+    return children?.ids[0];
+  }
+
+  test('is asked to end as well', async () => {
+    const id = await enqueued('parent', 9);
+    const { folds } = recounts(database.db);
+    await until(() => folds.length > 0);
+    await foldTallies(database.db, all, { channel: undefined, locks: 'briefly' });
+    await endAllMembers(database.db, all, folds, undefined);
+    expect(await reasonOf(id)).toBe('The job that enqueued it was cancelled');
+  });
+
+  test('goes on if it is detached, or if its parent was put back', async () => {
+    const detached = await enqueued('detached', 8);
+    const put = await enqueued('parent', 9);
+    await database.client`
+      insert into queue_jobs (id, queue, kind, payload, max_attempts) overriding system value
+      values (9, 'q', 'parent', '1', 3)`;
+    await batches(100, 100);
+    const { folds } = recounts(database.db);
+    await until(() => folds.length > 0);
+    expect(folds).toEqual([100]);
+    expect([await reasonOf(detached), await reasonOf(put)]).toEqual([null, null]);
   });
 });
 

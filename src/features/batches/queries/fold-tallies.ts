@@ -50,8 +50,8 @@ const MOST = 10_000;
  * the tallies to the next fold. A redrive of the flow opens a batch again, which ends once more. Of one that
  * has ended it still counts members that were put back one by one, so that a redrive of the flow knows of
  * them. Members that were added to a batch that is to end are told by the fold that counts them: it reads the
- * reason under the lock, so neither overlooks the other. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which would test the
- * version before it.
+ * reason under the lock, so neither overlooks the other. A waiting job's row is read as it is after the lock:
+ * `set` decides, not `where`, which would test the version before it.
  */
 export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fold): Promise<Folded> {
   const [row] = await queryRows(db, tables, foldTalliesQuery(tables, fold), { entry: BATCHES_ENTRY });

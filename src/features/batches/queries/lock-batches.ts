@@ -4,8 +4,8 @@ import { arrayText } from '../../../core/sql/fence.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /**
- * Locks batches until the transaction ends. `false`: another transaction has locked one of them, as a fold and
- * a redrive of the flow do.
+ * Locks batches until the transaction ends. `false`: another transaction has locked one of them, as a fold
+ * and a redrive of the flow do.
  *
  * **Under concurrency.** Never waits, so it can come after the lock of a job: all others lock batches first.
  */

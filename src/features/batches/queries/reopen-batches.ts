@@ -4,9 +4,10 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /**
  * Opens those batches of a flow again that have discarded or cancelled members, or members that were put back
- * one by one; returns the ids of the former, if their results are kept, by state. Nothing of the flow is to be cancelled
- * any more, even where that was not counted yet. Those members wait for none of their children until they ask
- * again: the end of a child would make them due before the jobs that come before them in the flow.
+ * one by one; returns the ids of the former, if their results are kept, by state. Nothing of the flow is to
+ * be cancelled any more, even where that was not counted yet. Those members wait for none of their children
+ * until they ask again: the end of a child would make them due before the jobs that come before them in the
+ * flow.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches. The members are to be put back
  * in it, which tallies them. An empty tally lets a fold end a batch of which none could be put back. So does

@@ -5,12 +5,14 @@ import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { Until } from '../../../core/worker/base/until.ts';
+import { cancelBatches } from '../queries/cancel-batches.ts';
 import { countBatch } from '../queries/count-batch.ts';
 import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
 import { findAnyPlace } from '../queries/find-any-place.ts';
 import { findOpenBatches } from '../queries/find-open-batches.ts';
 import { tallyMissing } from '../queries/tally-missing.ts';
 import type { TablesOfBatches } from '../sql/batch-tables.ts';
+import { PARENT_CANCELLED } from '../sql/tallied-ends.ts';
 import { endAllMembers, endUnclaimedJobs, wakeAllWaiters } from './move-on.ts';
 
 const FIRST_WITHIN_MS = 10_000;
@@ -23,8 +25,9 @@ const RECOUNTING = 'counting batches again';
 
 /**
  * Looks after batches once a minute. It recounts the open ones, since members may be gone without a tally. It
- * asks again for the end of members that were locked, ends what no claim takes, makes due what a fold could
- * not, and deletes batches that are no longer needed.
+ * asks again for the end of members that were locked, and for that of children that were just being enqueued
+ * while their parent ended as cancelled. It ends what no claim takes, makes due what a fold could not, and
+ * deletes batches that are no longer needed.
  */
 export class Recounting implements BackgroundPart {
   readonly #db: Runner;
@@ -67,11 +70,13 @@ export class Recounting implements BackgroundPart {
       const { queueBatches } = tables;
       const isAnywhere = this.#after === undefined;
       const after = this.#after ?? (await findAnyPlace(db, tables, queueBatches, queueBatches.id));
-      const { all, unwanted, toRecount, last } = await findOpenBatches(db, tables, after, SLICE);
+      const { all, unwanted, orphaned, toRecount, last } = await findOpenBatches(db, tables, after, SLICE);
       for (const id of toRecount) {
         await this.#recount(id);
         if (signal.aborted) break;
       }
+      if (orphaned.length > 0) await cancelBatches(db, tables, orphaned, PARENT_CANCELLED);
+      for (const id of orphaned) this.#fold(id);
       await endAllMembers(db, tables, unwanted, channel, signal).catch((error) => {
         // One row refuses it: the rest of the look does not wait for that.
         if (isAboutTheServer(error)) throw error;
