@@ -397,7 +397,7 @@ export function workflowDoings(world: WorkflowWorld): WorkflowDoings {
         attempt.taken.set(signal, at + 1);
       }
       if (received?.type === 'waiting') {
-        const run: Run = step?.until === null ? 'never' : step?.until === 'ahead' ? 'later' : 'due';
+        const run: Run = until === null ? 'never' : step?.until === 'ahead' ? 'later' : 'due';
         // Whatever it is behind decides when it may sleep on.
         attempt.waits.push({ type: 'signal', signal, at: isBehind ? Number.POSITIVE_INFINITY : at, run });
         if (isBehind) saw('a signal waited for behind another wait');

@@ -323,7 +323,8 @@ export class WorkflowModel {
     }
     found.fence = fence;
     if (!found.ended && value !== undefined) Object.assign(found, { ended: true, output: value });
-    if (!found.ended && found.until === 'passed') found.ended = true;
+    if (!found.ended && until !== null && found.until === 'passed') found.ended = true;
+    found.until ??= until;
     if (!found.ended) return 'waiting';
     found.over ??= this.time;
     return found.output === undefined ? 'late' : 'received';
