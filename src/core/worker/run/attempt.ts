@@ -47,6 +47,23 @@ export interface AttemptEnvironment {
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }
 
+/**
+ * How far an attempt is. Any other move changes nothing: what waits stays parked though it is told to end,
+ * and what is over stays so.
+ *
+ * | from | by | to |
+ * |---|---|---|
+ * | claimed | `begin`: its handler is about to be called | running |
+ * | running | `noteReturned`: the handler has returned, and its waits hold up nothing | returned |
+ * | claimed, running | `wait`: the handler waits, and is left where it is | parked |
+ * | claimed, running, returned | `end`, or a moment after `interrupt`: the worker waits no longer | left |
+ * | all | `close`: the outcome is decided | over |
+ *
+ * What an attempt was told (a cancel, a stop, its `reason`) is not a stage, since its handler may go on. One
+ * that was left before it began may begin all the same, and ends at once.
+ */
+type Stage = 'claimed' | 'running' | 'returned' | 'parked' | 'left' | 'over';
+
 /** How long a handler that was told to stop may take to end by itself. */
 const INTERRUPT_GRACE_MS = 1_000;
 
@@ -63,8 +80,8 @@ export class Attempt implements BackoffCaller {
   #reject: ((reason: Error) => void) | undefined;
   /** By the process's clock. */
   #beganMs: number | undefined;
-  /** The worker no longer waits for the handler. */
-  #ended = false;
+  #stage: Stage = 'claimed';
+  /** Whether it was told that the worker stops, or may have lost its job. */
   #interrupted = false;
   /** Until when its job waits, once the handler does; `null`: without a limit of time. */
   #waitsMs: number | null | undefined;
@@ -72,12 +89,9 @@ export class Attempt implements BackoffCaller {
   #returned: unknown;
   /** Settles `next` of `around.run` when the handler is left behind. */
   #next: { resolve(wait: Wait): void; reject(reason: Error): void } | undefined;
-  #hasProgressed = false;
-  #isUndone = false;
-  #hasReturned = false;
+  /** Whether something is recorded that no later attempt does again, unless that was rolled back. */
+  #progress: 'none' | 'made' | 'undone' = 'none';
   #cancelReason: string | undefined;
-  /** The outcome is decided. */
-  #over = false;
   #completion: Completion | undefined;
   /** What the handler has left under way, once it is over; most have nothing that could be. */
   #underWay: (() => Promise<void> | undefined) | undefined;
@@ -159,6 +173,7 @@ export class Attempt implements BackoffCaller {
 
   begin(): void {
     this.#beganMs = performance.now();
+    if (this.#stage === 'claimed') this.#stage = 'running';
     this.environment.onBegin?.(this);
   }
 
@@ -169,7 +184,7 @@ export class Attempt implements BackoffCaller {
 
   /** Whether a handler runs that may still write about its job. */
   get open(): boolean {
-    return !this.#over && !this.completeRan;
+    return this.#stage !== 'over' && !this.completeRan;
   }
 
   /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
@@ -184,7 +199,7 @@ export class Attempt implements BackoffCaller {
   get facts(): AttemptFacts {
     const { maxAttempts } = this.job;
     // What is not repeated was worth its attempts: those before it are forgotten.
-    const attempt = this.#hasProgressed && !this.#isUndone ? 1 : this.job.attempt;
+    const attempt = this.#progress === 'made' ? 1 : this.job.attempt;
     const { backoff, keepResult } = this.handler.job;
     const { untilDeadlineMs } = this;
     return {
@@ -246,7 +261,7 @@ export class Attempt implements BackoffCaller {
       // A handler that was left behind may still reject; this promise is settled by then, so that has no
       // effect.
       answer.then(resolve, reject);
-      if (this.#ended && this.#reason !== undefined) return reject(this.#reason);
+      if (this.isLeft && this.#reason !== undefined) return reject(this.#reason);
       // Waits are nested: `complete` waits for its schema while the attempt waits for the handler.
       const outer = this.#reject;
       this.#reject =
@@ -286,7 +301,7 @@ export class Attempt implements BackoffCaller {
 
   /** Ends the attempt because the worker stops; the handler gets a moment to return by itself. */
   interrupt(reason: Error): void {
-    if (this.#over || this.#interrupted) return;
+    if (this.#stage === 'over' || this.#interrupted) return;
     this.#interrupted = true;
     this.#abort(reason);
     setLooseTimeout(() => this.#leave(), INTERRUPT_GRACE_MS);
@@ -298,9 +313,9 @@ export class Attempt implements BackoffCaller {
    */
   wait(delayMs: number | null): void {
     // Also after a `complete(tx)`, which may have been rolled back: the handler would hold its slot for ever.
-    if (this.#over || this.#ended || this.#hasReturned) return;
+    if (this.#stage !== 'claimed' && this.#stage !== 'running') return;
+    this.#stage = 'parked';
     this.#waitsMs = delayMs;
-    this.#ended = true;
     if (isPromise(this.#returned)) {
       this.#returned.then(undefined, (error) => this.environment.onLeftThrown?.(this, error));
     }
@@ -322,18 +337,17 @@ export class Attempt implements BackoffCaller {
    * waits for. Rejects as soon as the attempt is ended from outside.
    */
   leftUnderWay(): Promise<void> | undefined {
-    const underWay = this.#ended ? undefined : this.#underWay?.();
+    const underWay = this.isLeft ? undefined : this.#underWay?.();
     return underWay === undefined ? undefined : Promise.resolve(this.until(underWay));
   }
 
-  /** The handler has returned, so a wait that it has left behind holds up nothing. */
   noteReturned(): void {
-    this.#hasReturned = true;
+    if (this.#stage === 'running') this.#stage = 'returned';
   }
 
   /** Something is recorded that no later attempt does again. */
   noteProgress(): void {
-    this.#hasProgressed = true;
+    if (this.#progress === 'none') this.#progress = 'made';
   }
 
   /**
@@ -341,7 +355,7 @@ export class Attempt implements BackoffCaller {
    * Otherwise a job that records and then fails would be tried for ever.
    */
   undo(): void {
-    this.#isUndone = true;
+    this.#progress = 'undone';
   }
 
   /** By the database's clock: the time of its claim, and what has passed since. */
@@ -373,12 +387,12 @@ export class Attempt implements BackoffCaller {
    * job is due at once, and its next attempt is told.
    */
   expire(): void {
-    if (!this.#over && this.#waitsMs === undefined) this.#abort(this.deadlineError);
+    if (this.#stage !== 'over' && this.#waitsMs === undefined) this.#abort(this.deadlineError);
   }
 
   /** Tells the handler that the job's end was requested, and goes on waiting for it. */
   cancel(reason: string): void {
-    if (this.#over || this.#cancelReason !== undefined) return;
+    if (this.#stage === 'over' || this.#cancelReason !== undefined) return;
     this.#cancelReason = reason;
     this.#abort(new JobCancelledError(this.job.kind, this.job.id, reason));
   }
@@ -414,12 +428,12 @@ export class Attempt implements BackoffCaller {
 
   /** Whether the worker no longer waits for the handler: its job is lost, ended, or out of time. */
   get isLeft(): boolean {
-    return this.#ended;
+    return this.#stage === 'left' || this.#stage === 'parked';
   }
 
   /** Stops waiting for the handler. */
   #leave(): void {
-    this.#ended = true;
+    if (this.#stage !== 'parked' && this.#stage !== 'over') this.#stage = 'left';
     if (this.#reason === undefined) return;
     this.#reject?.(this.#reason);
     this.#next?.reject(this.#reason);
@@ -438,18 +452,18 @@ export class Attempt implements BackoffCaller {
 
   /** The attempt's end is decided: see `overError`. */
   close(): void {
-    this.#over = true;
+    this.#stage = 'over';
   }
 
   /** Why `complete` is refused, and in `runNext` the context's `db`: the attempt's end is decided. */
   get overError(): LeaseLostError | undefined {
     const { kind, id } = this.job;
-    return this.#over ? new LeaseLostError(kind, id, 'this attempt is already over') : undefined;
+    return this.#stage === 'over' ? new LeaseLostError(kind, id, 'this attempt is already over') : undefined;
   }
 
   /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
   checkOpen(): void {
-    const error = this.overError ?? (this.#ended ? this.#reason : undefined);
+    const error = this.overError ?? (this.isLeft ? this.#reason : undefined);
     if (error !== undefined) throw error;
   }
 }
