@@ -14,9 +14,8 @@ import type {
 import type { StoredValue } from '../job/stored.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { checkExecutor, checkOpen, checkTransaction, type Executor } from '../sql/executor.ts';
-import { enqueueMany, enqueueOne } from './enqueue/enqueue.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue/enqueue-arguments.ts';
-import type { EnqueueSettings } from './enqueue/enqueue-around.ts';
+import { type EnqueueSettings, enqueueMany, enqueueOne } from './enqueue/enqueue-around.ts';
 import type { EnqueueFromArguments, SelectedRow, SelectOf } from './enqueue/enqueue-from.ts';
 import type { EnqueueResult, LimitedEnqueueResult } from './enqueue/enqueue-jobs.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue/enqueue-query.ts';

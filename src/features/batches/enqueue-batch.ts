@@ -1,9 +1,8 @@
 import type { JobDefinition } from '../../core/job/definition.ts';
 import type { PlainEnqueueOptions } from '../../core/job/enqueue-options.ts';
 import { shown } from '../../core/job/shown.ts';
-import { checkEntries } from '../../core/queue/enqueue/enqueue.ts';
 import type { EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
-import { insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
+import { checkEntries, insertAround } from '../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import { checkOpen, type Executor } from '../../core/sql/executor.ts';
 import { blockedJob, checkUntimed } from './blocked-job.ts';

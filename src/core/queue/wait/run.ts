@@ -1,8 +1,7 @@
 import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
 import type { GivenOptions } from '../../job/enqueue-options.ts';
 import type { Executor } from '../../sql/executor.ts';
-import { enqueueOne } from '../enqueue/enqueue.ts';
-import type { EnqueueSettings } from '../enqueue/enqueue-around.ts';
+import { type EnqueueSettings, enqueueOne } from '../enqueue/enqueue-around.ts';
 import { JobFailedError } from './wait-errors.ts';
 import { endOf } from './wait-for.ts';
 import { checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';

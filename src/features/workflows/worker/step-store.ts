@@ -1,7 +1,6 @@
 import { mayBeDue } from '../../../core/job/new-job.ts';
 import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
-import { checkEntries } from '../../../core/queue/enqueue/enqueue.ts';
-import { insertAround } from '../../../core/queue/enqueue/enqueue-around.ts';
+import { checkEntries, insertAround } from '../../../core/queue/enqueue/enqueue-around.ts';
 import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
 import { type Runner, sqlStateOf } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
