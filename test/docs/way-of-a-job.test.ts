@@ -43,6 +43,21 @@ test('no file of it imports code of one before it, except what a job is', () => 
   expect(ofEndings).not.toContain('src/core/worker/run/attempt.ts');
 });
 
+test('what became of a job is returned: only of one that was put back a function of the claims is told', () => {
+  const settling = way.filter(
+    ({ path }) => path.includes('/worker/settle/') || path.endsWith('/attempts.ts'),
+  );
+  expect(settling.map(({ row }) => row)).toEqual([10, 15, 17, 18, 20]);
+  const told = settling.flatMap(({ path }) =>
+    [...readFileSync(join(root, path), 'utf8').matchAll(/^ {2}readonly (on[A-Z]\w*):/gm)].map(
+      ([, name]) => name,
+    ),
+  );
+  expect(told).toEqual(['onPutBack']);
+  const rooms = way.filter(({ row }) => row >= 15).map(({ path }) => path.split('/')[2]);
+  expect([...new Set(rooms)]).toEqual(['worker', 'job', 'queries']);
+});
+
 test('the words of the glossary are in their order', () => {
   const glossary = readFileSync(join(root, 'docs/glossary.md'), 'utf8');
   const words = [...glossary.matchAll(/^\| \*\*(.+?)\*\* \|/gm)].map(([, word = '']) => word.toLowerCase());
