@@ -13,6 +13,7 @@ import {
 import { withGrouping } from '../../src/features/limits/sql/group-statements.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { tables } from './support/jobs.ts';
+import { snapshotsOf } from './support/snapshot.ts';
 import { changesIn, clauseText, functionsIn, plainText } from './support/sql-text.ts';
 import { factsOf } from './support/statement-facts.ts';
 import { allStatements } from './support/statements.ts';
@@ -37,11 +38,17 @@ test('every exported statement is among those tested here', async () => {
 });
 
 // Both majors of drizzle-orm are held to the same files.
-test.each(statements)('the text of %s', async (name, query) => {
-  const { sql, params } = render(query);
-  const lines = params.map((param, index) => `-- $${index + 1} = ${JSON.stringify(param)}`);
-  const file = `./__snapshots__/${name.replaceAll(/[^a-zA-Z]+/g, '-')}.sql`;
-  await expect(`${[sql.replace(/^\n/, ''), ...lines].join('\n')}\n`).toMatchFileSnapshot(file);
+const snapshots = Object.entries(snapshotsOf(allStatements(tables)));
+
+test.each(snapshots)('the text of %s', async (_, { file, text }) => {
+  await expect(text).toMatchFileSnapshot(`./__snapshots__/${file}`);
+});
+
+test('each kept text is of a statement', async () => {
+  const kept = (await readdir(new URL('./__snapshots__/', import.meta.url))).filter((file) =>
+    /\.(?:sql|diff)$/.test(file),
+  );
+  expect(kept.sort()).toEqual(snapshots.map(([, { file }]) => file).sort());
 });
 
 test('beside queues with groups, a queue without limits is claimed from and settled by the same texts', () => {
