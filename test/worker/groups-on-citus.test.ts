@@ -86,7 +86,7 @@ test('no job is enqueued there into a group or a batch, and the error says why',
     );
     expect(refused).toBeInstanceOf(QueueError);
     expect(refused).toMatchObject({
-      message: expect.stringContaining('a job in a group or a batch would wait for ever there'),
+      message: expect.stringContaining('a job in a group or a batch would wait forever there'),
       cause: { message: expect.stringContaining('no_groups_or_batches_on_citus') },
     });
   }
