@@ -31,7 +31,7 @@ export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions,
   /** `undefined` where a job begins as soon as a slot is free. */
   readonly gate?: Gate | undefined;
   /** Signalled when a slot is free, an outcome is written, or the queue is paused or resumed. */
-  readonly changes: Condition;
+  readonly changes: Pick<Condition, 'signal'>;
 }
 
 /** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */

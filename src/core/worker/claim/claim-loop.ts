@@ -81,6 +81,8 @@ export class ClaimLoop implements IdleQueue {
   readonly #changes = new Condition();
   readonly #stopping = new AbortController();
   readonly #bell = new Bell(this.#changes);
+  /** Whether a slot has become free, or an outcome was written, since the last claim was sent. */
+  #hasChanged = false;
   /** Whether the queue was announced idle, and no job was found since. */
   #announced = false;
   /** The last claim has left out kinds that may not begin: another would not say whether jobs are left. */
@@ -257,6 +259,7 @@ export class ClaimLoop implements IdleQueue {
     // A signal from here on may tell of a job, or of an end, that this claim does not see.
     const rung = this.#bell.clear();
     this.#changes.clear();
+    this.#hasChanged = false;
     gate?.noteClaiming(claim);
     void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was notified of is not forgotten.
     const held = await this.holdings.heldOf(claim);
@@ -310,10 +313,12 @@ export class ClaimLoop implements IdleQueue {
   async #sleep(ms = Number.POSITIVE_INFINITY): Promise<void> {
     const endMs = performance.now() + ms;
     while (!this.#bell.signalled && (await this.#changes.wait(endMs - performance.now()))) {
+      const changed = this.#hasChanged;
+      this.#hasChanged = false;
       // Nothing else reports jobs of kinds that the last claim has left out. And the end of a job may let
       // another one of its group begin.
-      if (this.#claims.hasNewRoom || this.#awaitsEnds) return;
-      this.#lookAfterLast();
+      if (this.#bell.signalled || this.#claims.hasNewRoom || (changed && this.#awaitsEnds)) return;
+      if (changed) this.#lookAfterLast();
     }
   }
 
@@ -412,7 +417,12 @@ export class ClaimLoop implements IdleQueue {
       handlerHolds: groups?.handlerHolds({ ...this.#options, db: questionRunner, holder }),
       holder,
       settler: new Settler({ ...this.#options, ...environment, db: settleRunner, holder }),
-      changes: this.#changes,
+      changes: {
+        signal: () => {
+          this.#hasChanged = true;
+          this.#changes.signal();
+        },
+      },
       onPutBack: (job, delayMs) => {
         if (!this.#stopping.signal.aborted) this.#expectAgain(job, delayMs);
       },
