@@ -475,10 +475,14 @@ export class WorkflowModel {
     for (const batch of batches) {
       batch.unwanted = false;
       const isUncounted = this.tallies.some((tally) => tally.batch === batch.id);
+      const cancels = this.waits.some(
+        (wait) =>
+          wait.batch === batch.id && wait.policy === 'cancel' && failed.some(({ id }) => id === wait.job),
+      );
       if (
         failed.some((job) => job.batch === batch.id) ||
         batch.pending > 0 ||
-        batch.failed > 0 ||
+        (batch.failed > 0 && cancels) ||
         isUncounted
       ) {
         this.#note({ batch: batch.id });

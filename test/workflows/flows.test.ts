@@ -340,6 +340,24 @@ describe('a flow', () => {
     expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, endedAt: expect.any(Date) });
   });
 
+  test('lets what was put back by itself go on, though the result of what had failed before it is gone', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const bad = flow.add(work, 'bad');
+      flow.add(work, 'after', { after: [bad] });
+      flow.add(work, 'bad beside');
+    });
+    await work_();
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'cancelled', 'discarded']);
+    expect(await queue.redrive(database.db, { id: Number(jobIds[1]), state: 'cancelled' })).toMatchObject({ redriven: 1 });
+    // As if it had begun, and slept.
+    await database.client`update queue_jobs set run_at = now() + interval '1 hour'`;
+    await database.client`delete from queue_results where job_id = ${Number(jobIds[0])}`;
+    await database.client`update queue_results set payload = '"mended"'`;
+    expect(await workflows.redriveFlow(database.db, id)).toBe(1);
+    await work_();
+    expect(await statesOf(jobIds)).toEqual([undefined, 'scheduled', 'completed']);
+  });
+
   test('lets what has not begun wait again for a job that was put back by itself before', async () => {
     const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
       flow.add(report, 'last', { after: [flow.add(work, 'bad')], onFailure: 'run' });

@@ -9,7 +9,11 @@
       select batch_id as id from members
       union
       select b.id from batches as b
-      where b.pending > 0 or b.failed > 0 or exists (select from "queue_tallies" as t where t.batch_id = b.id)
+      where b.pending > 0 or exists (select from "queue_tallies" as t where t.batch_id = b.id)
+        or b.failed > 0 and exists (
+          select w.job_id from "queue_waits" as w join members as m on m.job_id = w.job_id
+          where w.batch_id = b.id and w.policy = 'cancel'
+        )
     ),
     forgotten as (
       update "queue_batches" as b set waiting = null

@@ -10,8 +10,9 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * flow.
  *
  * **Under concurrency.** Sent in the transaction that has locked the batches. The members are to be put back
- * in it, which tallies them. An empty tally lets a fold end a batch of which none could be put back. So does
- * a batch whose failed members have no results any more: what waits for it must not begin, but end again.
+ * in it, which tallies them. An empty tally lets a fold end a batch of which none could be put back. So it
+ * does with one whose failed members have no results any more: a member that it has cancelled must not begin,
+ * but end again. Without such a member it stays ended, since its end would cancel what runs.
  */
 export async function reopenBatches(
   tx: Executor,
@@ -39,7 +40,11 @@ export function reopenBatchesQuery(
       select batch_id as id from members
       union
       select b.id from batches as b
-      where b.pending > 0 or b.failed > 0 or exists (select from ${queueTallies} as t where t.batch_id = b.id)
+      where b.pending > 0 or exists (select from ${queueTallies} as t where t.batch_id = b.id)
+        or b.failed > 0 and exists (
+          select w.job_id from ${queueWaits} as w join members as m on m.job_id = w.job_id
+          where w.batch_id = b.id and w.policy = 'cancel'
+        )
     ),
     forgotten as (
       update ${queueBatches} as b set waiting = null
