@@ -169,12 +169,13 @@ export function checkRunOptions<TDb>(
 
 /** @throws RangeError | TypeError | UnknownKindError naming the option that is wrong */
 export function workerSettings(
+  caller: string,
   options: PlainWorkerOptions<Database>,
   additions: WorkerAdditions = NO_ADDITIONS,
 ): WorkerSettings {
-  const what = (setting: string) => `createWorker: ${setting}`;
+  const what = (setting: string) => `${caller}: ${setting}`;
   const known = new Set([...OPTIONS, ...additions.options]);
-  const handlers = checkRunOptions('createWorker', options, known);
+  const handlers = checkRunOptions(caller, options, known);
   checkEveryKind(options.jobs, handlers);
   const { retentionMs = WEEK_MS } = options;
   // `createQueue` has put it there, or nothing.

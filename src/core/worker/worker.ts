@@ -75,14 +75,15 @@ export class Worker {
     options: PlainWorkerOptions<Database>,
     { until = 'stopped', additions }: MakingOfWorker = {},
   ) {
-    checkExecutor('createWorker', db);
-    checkPool(until === 'empty' ? 'drain' : 'createWorker', db);
-    this.#settings = workerSettings(options, additions); // First: it checks them.
+    const caller = until === 'empty' ? 'drain' : 'createWorker';
+    checkExecutor(caller, db);
+    checkPool(caller, db);
+    this.#settings = workerSettings(caller, options, additions); // First: it checks them.
     // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
     allowManyListeners(this.#giveUp.signal);
     this.#db = db;
     this.#tables = options.queue.tables;
-    this.#handlers = handlersByKind('createWorker', options.handlers);
+    this.#handlers = handlersByKind(caller, options.handlers);
     this.#until = until;
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;
