@@ -1,5 +1,6 @@
 import type { Runner } from '../../../core/sql/executor.ts';
 import { Condition } from '../../../core/time/condition.ts';
+import { Doubling } from '../../../core/time/doubling.ts';
 import { jitter } from '../../../core/time/jitter.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
@@ -50,6 +51,9 @@ export class GroupUpkeep implements BackgroundPart {
   /** Queues in which jobs may have been left behind: one may be told of again while its look is under way. */
   readonly #left = new Set<GroupedQueue>();
   readonly #told = new Condition();
+  /** When a look that has failed is made again. */
+  readonly #delays = new Doubling();
+  #againMs = Number.POSITIVE_INFINITY;
   #markReady: () => void = () => undefined;
   /** Fulfilled when it has looked after each queue once: until then, one may look emptier than it is. */
   readonly ready = new Promise<void>((resolve) => {
@@ -86,8 +90,10 @@ export class GroupUpkeep implements BackgroundPart {
         if (looks || this.#unfinished.has(queue.queue)) await this.#prune(queue, signal);
       });
       const nextMs = performance.now() + jitter(INTERVAL_MS);
-      while (await this.#told.wait(Math.max(nextMs - performance.now(), 0), signal))
-        await this.#lookForLeft(signal);
+      while (!signal.aborted && performance.now() < nextMs) {
+        const told = await this.#told.wait(Math.min(nextMs, this.#againMs) - performance.now(), signal);
+        if (told || this.#isDueAgain) await this.#lookForLeft(signal);
+      }
     }
   }
 
@@ -108,7 +114,7 @@ export class GroupUpkeep implements BackgroundPart {
     }
   }
 
-  /** A look that fails is made again in the next round. */
+  /** A look that fails is made again after a while. */
   async #lookForLeft(signal: AbortSignal): Promise<void> {
     const { db, tables } = this.#options;
     const look = async (queue: GroupedQueue) => {
@@ -123,11 +129,17 @@ export class GroupUpkeep implements BackgroundPart {
     const during = (queue: string) => `looking for jobs of '${queue}' that workers left behind`;
     this.#told.clear();
     await this.#forEach([...this.#left], signal, look, during);
+    if (this.#left.size === 0) this.#delays.reset();
+    this.#againMs = this.#left.size === 0 ? Number.POSITIVE_INFINITY : performance.now() + this.#delays.next();
   }
 
   /** What takes long is interrupted by it: jobs that were left behind should not wait. */
   async #betweenStatements(signal: AbortSignal): Promise<void> {
-    if (this.#told.signalled) await this.#lookForLeft(signal);
+    if (this.#told.signalled || this.#isDueAgain) await this.#lookForLeft(signal);
+  }
+
+  get #isDueAgain(): boolean {
+    return performance.now() >= this.#againMs;
   }
 
   async #adopt(queue: GroupedQueue, looks: boolean, signal: AbortSignal): Promise<void> {
