@@ -19,6 +19,7 @@ export interface StepRecord {
   readonly attempts: number;
   /**
    * When it waits no longer, by the database's clock; `null` where it waits without a limit, or not at all.
+   * A limit that a deploy has taken away since stays here, and does not count.
    */
   readonly until: Date | null;
   readonly startedAt: Date;
