@@ -680,8 +680,10 @@ describe('many children', () => {
     const batches = (await database.client`select id from queue_batches`).map((row) => Number(row.id));
     const before = calls;
     const { queues } = await wakeAllWaiters(database.db, all, batches, undefined);
-    await until(async () => calls === before + queues.size && (await waitsForTwo()));
+    // The worker's own look may have been the first.
+    await until(async () => calls >= before + queues.size && (await waitsForTwo()));
     expect((await wakeAllWaiters(database.db, all, batches, undefined)).queues).toEqual(new Set());
+    expect(calls).toBeLessThanOrEqual(before + 1);
     first.open();
     second.open();
     expect(await outputOf(id)).toEqual(['thirteen', 2]);

@@ -122,7 +122,7 @@ const unlimited: Run = async ({ step }) => {
 };
 
 test('a wait for a signal whose limit a deploy takes away waits on without one', async () => {
-  const worker = await deploy(limited(300));
+  const worker = await deploy(limited(3_600_000));
   const { id } = await queue.enqueue(database.db, work, 1);
   await until(async () => (await queue.workflows.steps(database.db, id)).length === 1);
   await worker.stop();
