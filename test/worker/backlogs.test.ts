@@ -82,6 +82,18 @@ async function enqueue(queue: Queue, newsletters: number, options: { readonly gr
   );
 }
 
+/** A pool, and how many claims and looks for jobs were sent by it. */
+function countingClaims() {
+  let claims = 0;
+  const client = postgres(database.url, {
+    debug: (_, text) => {
+      if (/as claimed_at|passing as materialized/.test(text)) claims++;
+    },
+  });
+  onTestFinished(() => client.end());
+  return { db: drizzle({ client }), claims: () => claims };
+}
+
 const left = (kind: string) => database.db.$count(queueJobs, eq(queueJobs.kind, kind));
 
 describe('a backlog that may not run is in nobody’s way', () => {
@@ -103,23 +115,16 @@ describe('a backlog that may not run is in nobody’s way', () => {
   test('and costs its worker a few statements a second', async () => {
     const queue = limited({ kinds: { newsletter: { rate: { limit: 1, perMs: HOUR_MS } } } });
     await enqueue(queue, 50);
-    let statements = 0;
-    const client = postgres(database.url, {
-      debug: (_, text) => {
-        if (/as claimed_at|passing as materialized/.test(text)) statements++;
-      },
-    });
-    onTestFinished(() => client.end());
-    const db = drizzle({ client });
+    const { db, claims } = countingClaims();
     await started(queue, [handle(newsletter, () => {}), handle(receipt, () => {})], db);
     await until(async () => (await left('receipt')) === 0);
-    expect(statements).toBeGreaterThan(2);
+    expect(claims()).toBeGreaterThan(2);
     // Past those that look whether more has come.
     await beats(1);
-    const before = statements;
+    const before = claims();
     const startMs = performance.now();
     await beats(2);
-    expect((1_000 * (statements - before)) / (performance.now() - startMs)).toBeLessThan(8);
+    expect((1_000 * (claims() - before)) / (performance.now() - startMs)).toBeLessThan(8);
   });
 
   test('that of a kind whose rate is raised runs soon after', async () => {
@@ -174,4 +179,17 @@ test.each<[string, Limits, number]>([
   await until(async () => (await left('receipt')) === 0);
   // About eight jobs at a time: refilled when half of what is held has begun. Beside that it looks once a second.
   expect(claims()).toBeLessThan(most + (performance.now() - startMs) / 1_000);
+});
+
+test('an idle queue with limits of groups is not claimed from when its worker looks at limits', async () => {
+  const queue = limited({ concurrency: 50, groups: { concurrency: 2 } });
+  const { db, claims } = countingClaims();
+  await enqueue(queue, 1, { group: 'a' });
+  await started(queue, [handle(newsletter, () => {}), handle(receipt, () => {})], db);
+  await until(async () => (await left('receipt')) === 0);
+  // Past those that look whether more has come.
+  await beats(1);
+  const before = claims();
+  await beats(3);
+  expect(claims() - before).toBe(0);
 });
