@@ -348,7 +348,9 @@ describe('a flow', () => {
     });
     await work_();
     expect(await statesOf(jobIds)).toEqual(['discarded', 'cancelled', 'discarded']);
-    expect(await queue.redrive(database.db, { id: Number(jobIds[1]), state: 'cancelled' })).toMatchObject({ redriven: 1 });
+    expect(await queue.redrive(database.db, { id: Number(jobIds[1]), state: 'cancelled' })).toMatchObject({
+      redriven: 1,
+    });
     // As if it had begun, and slept.
     await database.client`update queue_jobs set run_at = now() + interval '1 hour'`;
     await database.client`delete from queue_results where job_id = ${Number(jobIds[0])}`;

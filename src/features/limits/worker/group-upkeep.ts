@@ -130,7 +130,8 @@ export class GroupUpkeep implements BackgroundPart {
     this.#told.clear();
     await this.#forEach([...this.#left], signal, look, during);
     if (this.#left.size === 0) this.#delays.reset();
-    this.#againMs = this.#left.size === 0 ? Number.POSITIVE_INFINITY : performance.now() + this.#delays.next();
+    this.#againMs =
+      this.#left.size === 0 ? Number.POSITIVE_INFINITY : performance.now() + this.#delays.next();
   }
 
   /** What takes long is interrupted by it: jobs that were left behind should not wait. */
