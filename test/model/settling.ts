@@ -77,7 +77,7 @@ export function settling(
       .filter(isDiscard)
       .filter(({ id }) => !finished.has(id) && !unfinished.has(id))
       .map(insteadOfDiscard);
-    const { finished: cancelled } = await finishFreeJobs(db, tables, held, unwanted);
+    const { finished: cancelled, locked: uncancelled } = await finishFreeJobs(db, tables, held, unwanted);
     const { rescheduled, locked: kept } = await rescheduleFreeJobs(
       db,
       tables,
@@ -97,7 +97,7 @@ export function settling(
       if (model.settle(claimed, ending)) effective.add(claimed.id);
     }
     expect(new Set([...finished, ...cancelled, ...rescheduled.keys(), ...parked.keys()])).toEqual(effective);
-    expect(new Set([...unfinished, ...kept, ...unparked])).toEqual(locked);
+    expect(new Set([...unfinished, ...uncancelled, ...kept, ...unparked])).toEqual(locked);
     if (effective.size > 0) saw('settled without waiting');
     if (locked.size > 0) saw('a locked job left unsettled');
   }
