@@ -145,6 +145,7 @@ test('a stop that has to wait for a start keeps its bound where the database the
   const locked = after.client.unsafe(lock).execute();
   await until(() => waiting(lock));
   const stoppedMs = runningMsUntil(worker.stop());
+  // Most of the three seconds that a stop waits for a start. If it is longer, the start removes its worker itself.
   await delay(2_500);
   await before.client`rollback`;
   await locked;

@@ -66,7 +66,7 @@ export async function timeGroupClaims({
   const timed = took.slice(WARM_UP);
   if (timed.length < claims || goneMs === Number.POSITIVE_INFINITY)
     throw new Error(
-      `${timed.length} of ${claims} claims were timed, and a death was found or not: ${goneMs}`,
+      `${timed.length} of ${claims} claims were timed; the dead worker was found at ${goneMs} ms`,
     );
   return { claims: timed.length, medianMs: median(timed), slowestMs: Math.max(...timed) };
 }

@@ -9,7 +9,7 @@ import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
  * **Under concurrency.** It locks nothing, so a fold counts beside any number of these. It is sent for a held
  * member, in the transaction that then locks the row of that one to record its step. If the member has ended
  * by then, all of it is undone. Otherwise its end commits later, and a fold that sees it sees this tally, so
- * the batch cannot end before. Whether the new members are to end says the fold that counts them.
+ * the batch cannot end before. The fold that counts the new members also asks them to end where they are to.
  */
 export async function growBatch(
   tx: Executor,
