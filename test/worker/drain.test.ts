@@ -1,4 +1,13 @@
-import { createQueue, defineJob, drain, fixedBackoff, handle, snooze, unvalidated } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  defineSchedule,
+  drain,
+  fixedBackoff,
+  handle,
+  snooze,
+  unvalidated,
+} from 'drizzle-queue';
 import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
@@ -94,6 +103,21 @@ describe('drain', () => {
   test('refuses what is not a signal', async () => {
     const options = { queue, handlers: [], deadlineMs: 1, signal: 5 as unknown as AbortSignal };
     await expect(drain(database.db, options)).rejects.toThrow('drain: signal must be an AbortSignal, got 5');
+  });
+
+  test.each([
+    [{ concurrency: 0 }, 'drain: concurrency must be a whole number from 1'],
+    [{ queues: {} }, 'drain: queues is empty'],
+    [{ queues: { mail: { concurrency: 0 } } }, "drain: queues['mail'].concurrency must be"],
+    [{ jobs: [defineJob('forgotten')] }, "drain: jobs has kinds without a handler: 'forgotten'"],
+    [{ metrics: 1 }, 'drain: metrics must be'],
+    [
+      { schedules: [defineSchedule('nightly', { job: work, payload: '1', cron: '0 3 * * *' })] },
+      'drain: its queue has no schedules',
+    ],
+  ])('names itself where it refuses an option: %j', async (wrong, message) => {
+    const options = { queue, handlers: [handle(work, () => undefined)], deadlineMs: 1_000, ...wrong };
+    await expect(drain(database.db, options as Parameters<typeof drain>[1])).rejects.toThrow(message);
   });
 
   test('works on what its handlers enqueue meanwhile', async () => {

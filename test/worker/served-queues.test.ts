@@ -7,19 +7,22 @@ const handlers = [
   handle(defineJob('send', { queue: 'mail' }), () => {}),
   handle(defineJob('sync'), () => {}),
 ];
-const concurrencies = (given: Omit<Parameters<typeof servedQueues>[0], 'handlers'>) =>
+const concurrencies = (given: Omit<Parameters<typeof servedQueues>[1], 'handlers'>) =>
   Object.fromEntries(
-    [...servedQueues({ handlers, ...given })].map(([queue, { concurrency }]) => [queue, concurrency]),
+    [...servedQueues('createWorker', { handlers, ...given })].map(([queue, { concurrency }]) => [
+      queue,
+      concurrency,
+    ]),
   );
 
 test('more than 10,000 queues are refused, also where only the handlers name them', () => {
   const names = Array.from({ length: 10_001 }, (_, n) => `q${n}`);
   const many = names.map((queue) => handle(defineJob(`of ${queue}`, { queue }), () => {}));
   const message = 'createWorker: a worker serves at most 10000 queues, got 10001';
-  expect(() => servedQueues({ handlers: many })).toThrow(message);
+  expect(() => servedQueues('createWorker', { handlers: many })).toThrow(message);
   const queues = Object.fromEntries(names.map((name) => [name, {}]));
-  expect(() => servedQueues({ handlers, queues })).toThrow(message);
-  expect(servedQueues({ handlers: many.slice(1) }).size).toBe(10_000);
+  expect(() => servedQueues('createWorker', { handlers, queues })).toThrow(message);
+  expect(servedQueues('createWorker', { handlers: many.slice(1) }).size).toBe(10_000);
 });
 
 test.each(['mail', 'constructor', 'toString'])(
@@ -28,12 +31,12 @@ test.each(['mail', 'constructor', 'toString'])(
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => warned.mockRestore());
     const job = defineJob('lost', { queue: name });
-    servedQueues({
+    servedQueues('createWorker', {
       handlers: [...handlers, handle(job, () => {})],
       queues: { mail: {}, default: {}, [name]: {} },
     });
     expect(warned).not.toHaveBeenCalled();
-    servedQueues({ handlers: [handle(job, () => {})], queues: { other: {} } });
+    servedQueues('createWorker', { handlers: [handle(job, () => {})], queues: { other: {} } });
     expect(warned.mock.calls).toEqual([
       [expect.stringContaining(`'lost', whose queue '${name}' is not among`), expect.anything()],
     ]);

@@ -22,17 +22,18 @@ type MissingHandlers<TKind extends string> = {
  * definition
  */
 export function checkEveryKind(
+  caller: string,
   jobs: readonly JobDefinition[] | undefined,
   handlers: { has(kind: string): boolean },
 ): void {
   if (jobs === undefined) return;
-  if (!Array.isArray(jobs)) throw new TypeError(`createWorker: jobs must be an array, got ${shown(jobs)}`);
-  for (const job of jobs) checkDefinition('createWorker: jobs', job);
+  if (!Array.isArray(jobs)) throw new TypeError(`${caller}: jobs must be an array, got ${shown(jobs)}`);
+  for (const job of jobs) checkDefinition(`${caller}: jobs`, job);
   const missing = new Set(jobs.map(({ kind }) => kind).filter((kind) => !handlers.has(kind)));
   if (missing.size === 0) return;
   const kinds = [...missing].map((kind) => `'${kind}'`).join(', ');
   throw new TypeError(
-    `createWorker: jobs has kinds without a handler: ${kinds}. ` +
+    `${caller}: jobs has kinds without a handler: ${kinds}. ` +
       'Add one for each, handle(job, function), or remove from jobs the kinds that another worker handles',
   );
 }

@@ -10,7 +10,7 @@ import type { ServedQueue } from './served-queues.ts';
 /** What a feature that a queue was made with has to say where its jobs are worked on. */
 export interface LimitingFeature {
   /** @throws TypeError where the worker cannot serve the queue as it is told to */
-  checkServed(queue: string, served: ServedQueue, handlers: readonly Handler<never>[]): void;
+  checkServed(caller: string, queue: string, served: ServedQueue, handlers: readonly Handler<never>[]): void;
   /** @throws QueueError for a queue whose jobs only a worker can run */
   checkRunNext(queue: string): void;
   /** The tables that a worker of these queues needs beside those of the queue; `undefined`: none. */

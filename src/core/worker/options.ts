@@ -118,7 +118,7 @@ export interface WorkerAdditions {
    * The features of one worker. The core has checked its own options.
    * @throws RangeError | TypeError naming the option that is wrong
    */
-  of(options: PlainWorkerOptions<Database>): readonly BackgroundFeature[];
+  of(caller: string, options: PlainWorkerOptions<Database>): readonly BackgroundFeature[];
 }
 
 const NO_ADDITIONS: WorkerAdditions = { options: new Set(), of: () => [] };
@@ -176,12 +176,12 @@ export function workerSettings(
   const what = (setting: string) => `${caller}: ${setting}`;
   const known = new Set([...OPTIONS, ...additions.options]);
   const handlers = checkRunOptions(caller, options, known);
-  checkEveryKind(options.jobs, handlers);
+  checkEveryKind(caller, options.jobs, handlers);
   const { retentionMs = WEEK_MS } = options;
   // `createQueue` has put it there, or nothing.
   const limits = options.queue.limits as LimitingFeature | undefined;
-  const served = servedQueues(options);
-  for (const [queue, settings] of served) limits?.checkServed(queue, settings, options.handlers);
+  const served = servedQueues(caller, options);
+  for (const [queue, settings] of served) limits?.checkServed(caller, queue, settings, options.handlers);
   return {
     servedQueues: served,
     listen: checkBoolean(what('listen'), options.listen ?? true),
@@ -200,14 +200,12 @@ export function workerSettings(
     silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? processName(), MAX_NAME_BYTES),
-    log: isSilentOrUnset(options.log)
-      ? options.log
-      : checkLogger('createWorker: log, if not false,', options.log),
+    log: isSilentOrUnset(options.log) ? options.log : checkLogger(what('log, if not false,'), options.log),
     around: options.queue.around,
     limits,
     // As above.
     context: options.queue.workflows as ContextFeature | undefined,
-    features: additions.of(options),
+    features: additions.of(caller, options),
   };
 }
 

@@ -55,24 +55,23 @@ const MAX_SHOWN = 3;
 const MIN_AGING_MS = 100;
 
 /** @throws RangeError | TypeError naming the setting that is wrong */
-export function servedQueues<TDb>({
-  handlers,
-  queues,
-  concurrency: usual = DEFAULT_CONCURRENCY,
-}: GivenQueues<TDb>): ReadonlyMap<string, ServedQueue> {
-  checkConcurrency('createWorker: concurrency', usual);
+export function servedQueues<TDb>(
+  caller: string,
+  { handlers, queues, concurrency: usual = DEFAULT_CONCURRENCY }: GivenQueues<TDb>,
+): ReadonlyMap<string, ServedQueue> {
+  checkConcurrency(`${caller}: concurrency`, usual);
   const named = new Set(handlers.map(({ job }) => job.queue));
   if (queues === undefined) {
-    checkCount(named.size);
+    checkCount(caller, named.size);
     const settings = { concurrency: usual, agingMs: undefined };
     return new Map([...named].map((queue) => [queue, settings]));
   }
-  checkByName(queues);
+  checkByName(caller, queues);
   const entries = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
-    const what = `createWorker: queues['${queue}']`;
+    const what = `${caller}: queues['${queue}']`;
     const { concurrency = usual, aging } = checkOptions(what, settings, SETTINGS);
     return [
-      checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
+      checkText(`${caller}: the name of a queue`, queue, MAX_NAME_BYTES),
       {
         concurrency: checkConcurrency(`${what}.concurrency`, concurrency),
         agingMs: aging === undefined ? undefined : checkAging(`${what}.aging`, aging),
@@ -80,9 +79,9 @@ export function servedQueues<TDb>({
     ];
   });
   const served = new Map(entries);
-  checkCount(served.size);
+  checkCount(caller, served.size);
   if (served.size === 0)
-    throw new TypeError('createWorker: queues is empty; name a queue, or leave it out to serve all');
+    throw new TypeError(`${caller}: queues is empty; name a queue, or leave it out to serve all`);
   for (const { job } of handlers) {
     if (!served.has(job.queue)) {
       // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
@@ -95,23 +94,23 @@ export function servedQueues<TDb>({
   return served;
 }
 
-function checkCount(queues: number): void {
+function checkCount(caller: string, queues: number): void {
   if (queues <= MAX_QUEUES) return;
   throw new RangeError(
-    `createWorker: a worker serves at most ${MAX_QUEUES} queues, got ${queues}: ` +
+    `${caller}: a worker serves at most ${MAX_QUEUES} queues, got ${queues}: ` +
       'divide them among several workers, or put jobs of many tenants into a few queues',
   );
 }
 
 /** `runNext` takes a list of names, so one may be given here, too. @throws TypeError with these names */
-function checkByName(queues: Readonly<Record<string, QueueSettings>>): void {
+function checkByName(caller: string, queues: Readonly<Record<string, QueueSettings>>): void {
   if (!Array.isArray(queues)) {
-    checkObject('createWorker: queues', queues);
+    checkObject(`${caller}: queues`, queues);
     return;
   }
   const entries = queues.map((name) => `${shown(name)}: {}`);
   throw new TypeError(
-    'createWorker: queues must be an object with the settings of each queue by its name, not an array; ' +
+    `${caller}: queues must be an object with the settings of each queue by its name, not an array; ` +
       `write queues: { ${entries.slice(0, MAX_SHOWN).join(', ')} }`,
   );
 }

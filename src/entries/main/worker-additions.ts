@@ -13,15 +13,15 @@ import type { WorkerOptions } from './worker-options.ts';
 /** The features of a worker that its queue and its own options ask for. Only a worker loads their code. */
 export const additions: WorkerAdditions = {
   options: namesOf<Pick<WorkerOptions<unknown>, 'metrics' | 'schedules'>>({ metrics: true, schedules: true }),
-  of({ queue, metrics = true, schedules: declared = [] }: WorkerOptions<Database>) {
+  of(caller, { queue, metrics = true, schedules: declared = [] }: WorkerOptions<Database>) {
     // `createQueue` has put them there, or nothing.
     const schedules = queue.schedules as Schedules | undefined;
     const queueKeys = queue.keys as ControlTables['queueKeys'] | undefined;
     const queueMetrics = queue.metrics as MetricsTables['queueMetrics'] | undefined;
-    const writesMetrics = checkBoolean('createWorker: metrics', metrics);
-    checkDeclared(schedules, declared);
+    const writesMetrics = checkBoolean(`${caller}: metrics`, metrics);
+    checkDeclared(caller, schedules, declared);
     return [
-      ...(schedules === undefined ? [] : [schedulesInWorker(schedules, declared)]),
+      ...(schedules === undefined ? [] : [schedulesInWorker(caller, schedules, declared)]),
       ...(queueKeys === undefined ? [] : [keysInWorker(queueKeys)]),
       ...(queueMetrics === undefined || !writesMetrics ? [] : [metricsInWorker(queueMetrics)]),
     ];

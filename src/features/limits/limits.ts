@@ -186,9 +186,9 @@ export class Limits {
   }
 
   /** @internal See `LimitingFeature` of the worker. */
-  checkServed(queue: string, served: ServedQueue, handlers: readonly Handler<never>[]): void {
+  checkServed(caller: string, queue: string, served: ServedQueue, handlers: readonly Handler<never>[]): void {
     const limits = this.declared.get(queue);
-    if (limits !== undefined) checkServed(queue, limits, served, handlers);
+    if (limits !== undefined) checkServed(caller, queue, limits, served, handlers);
   }
 
   /** @internal See `LimitingFeature` of the worker. */

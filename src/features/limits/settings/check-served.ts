@@ -5,13 +5,14 @@ import { type DeclaredQueueLimits, heedsConcurrency, isGrouped } from './limit-s
 
 /** @throws TypeError where a worker is told to serve a queue with limits as none can */
 export function checkServed(
+  caller: string,
   queue: string,
   limits: DeclaredQueueLimits,
   { agingMs }: ServedQueue,
   handlers: readonly Handler<never>[],
 ): void {
   if (agingMs !== undefined) {
-    const what = `createWorker: queues['${queue}'].aging:`;
+    const what = `${caller}: queues['${queue}'].aging:`;
     if (Object.keys(limits.kinds ?? {}).length > 0) {
       throw new TypeError(`${what} kinds with limits are claimed separately, so aging does not apply`);
     }

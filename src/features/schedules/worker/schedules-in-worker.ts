@@ -14,29 +14,31 @@ import { Firing } from './firing.ts';
  * @throws TypeError when its queue has none, or two have one name
  */
 export function checkDeclared(
+  caller: string,
   schedules: Schedules | undefined,
   declared: readonly ScheduleDefinition[],
 ): void {
   if (!Array.isArray(declared)) {
-    throw new TypeError(`createWorker: schedules must be an array, got ${shown(declared)}`);
+    throw new TypeError(`${caller}: schedules must be an array, got ${shown(declared)}`);
   }
   if (declared.length > 0 && schedules === undefined) {
     throw new TypeError(
-      'createWorker: its queue has no schedules. Write ' +
+      `${caller}: its queue has no schedules. Write ` +
         'createQueue({ schedules: schedulesIn(queueSchedules) }), ' +
         "with the table of 'drizzle-queue/schema/control'",
     );
   }
   const names = new Set<string>();
   for (const schedule of declared as readonly ScheduleDefinition[]) {
-    const { name } = checkObject('createWorker: a schedule', schedule);
-    if (names.has(name)) throw new TypeError(`createWorker: schedules has '${name}' twice`);
+    const { name } = checkObject(`${caller}: a schedule`, schedule);
+    if (names.has(name)) throw new TypeError(`${caller}: schedules has '${name}' twice`);
     names.add(name);
   }
 }
 
 /** What a worker does for schedules: it writes those that it declares, and fires what is due of its kinds. */
 export function schedulesInWorker(
+  caller: string,
   schedules: Schedules,
   declared: readonly ScheduleDefinition[],
 ): BackgroundFeature {
@@ -49,9 +51,7 @@ export function schedulesInWorker(
       ofJobs: ['insert'],
     },
     async prepare() {
-      stored = await Promise.all(
-        declared.map(async (schedule) => await schedules.toStore('createWorker', schedule)),
-      );
+      stored = await Promise.all(declared.map(async (schedule) => await schedules.toStore(caller, schedule)));
     },
     forWorker({ statements, tables, workerId, kinds, listener, events, retries, until }) {
       const firing = new Firing({
