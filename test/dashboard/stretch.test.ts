@@ -29,6 +29,26 @@ test.each([
   });
 });
 
+test.each([
+  ['only jobs that were done', async () => ids.filter((id) => id > 7), ids.slice(0, 7)],
+  ['each that may have been done, where the look behind it is too slow', async () => undefined, ids],
+  [
+    'each that may have been done, where the look behind it fails',
+    () => Promise.reject(new Error('down')),
+    ids,
+  ],
+])('where it fails in the middle of a batch, it names %s', async (_, look, named) => {
+  let looks = 0;
+  const stretch = await doStretch(before, {
+    find: async () => (looks++ === 0 ? ids : await look()),
+    act: async (_, { note }) => {
+      note(7);
+      throw new Error('connection lost');
+    },
+  });
+  expect(stretch).toEqual({ tried: 7, done: 7, after: 0, end: 'more', ids: named });
+});
+
 test('names jobs behind the last one that were done with it, by what that look has found', async () => {
   const rest = ids.filter((id) => id > 40 && id % 2 === 0);
   const stretch = await endedBehind40(async () => rest);

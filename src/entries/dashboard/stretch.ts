@@ -62,7 +62,11 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
     } catch (error) {
       // The jobs that are done are reported; the next request meets the error again, if it persists.
       if (all.length === 0 && doneOfThese === 0) throw error;
-      if (doneOfThese > 0) all.push(...(ids ?? []));
+      if (doneOfThese > 0) {
+        // What is found again was not done. Where that is not known, too many are named rather than too few.
+        const left = await find(after).catch(() => undefined);
+        all.push(...(ids ?? []).filter((id) => left === undefined || !left.includes(id)));
+      }
       tried += doneOfThese;
       done += doneOfThese;
       return soFar('more');
