@@ -74,7 +74,7 @@ test.each([
 test('the pages compare with DBOS by the newest run', () => {
   const goals = read('docs/decisions/missed-goals.md');
   const started = /started one by one ÷ DBOS direct \| 3 \| \*\*([\d.]+)\*\*/.exec(goals)?.[1];
-  const queued = /queued ÷ the best of DBOS \| 3 \| ([\d.]+) /.exec(goals)?.[1];
+  const queued = /queued ÷ the best of DBOS \| 3 \| \**([\d.]+)/.exec(goals)?.[1];
   for (const page of ['docs/comparison.md', 'docs/coming-from/dbos.md']) {
     expect(read(page)).toMatch(new RegExp(`did \\[?${started} times as\\s+many`));
   }

@@ -86,7 +86,10 @@ function slotsInUse(jobMs: number): Goal {
   return {
     name: `slots in use, ${PROCESSES} processes, a limit of ${SLOTS}, jobs of ${figure(jobMs)} ms`,
     atLeast: 0.95,
-    measure: async (sites, { forMs }) => ({ value: await measureSlotsInUse(sites, { jobMs, forMs }) }),
+    async measure(sites, { forMs }) {
+      const value = await measureSlotsInUse(sites, { jobMs, forMs });
+      return { value, beside: figure(value, 3) };
+    },
   };
 }
 
@@ -189,7 +192,7 @@ function reportOf(rows: readonly Row[], { jobs, groups, claims, visits }: Size, 
         rows: rows.map(({ what, reached, atLeast, atMost, beside }) => [
           what,
           atLeast === undefined ? (atMost === undefined ? '–' : `≤ ${atMost}`) : `≥ ${atLeast}`,
-          figure(reached, 2),
+          figure(reached, reached < 100 ? 2 : 0),
           beside.replaceAll(' | ', ' / '),
         ]),
       },
