@@ -127,7 +127,7 @@ test('a deadline is counted from the import; a row that is due behind it is left
   await database.client`alter table "legacy tasks" drop made`;
   expect(report).toMatchObject({ imported: 1, left: 1 });
   expect(report.leftJobs).toMatchObject([
-    { id: '2', why: 'invalid', message: expect.stringContaining('3600000, is over by then') },
+    { id: '2', why: 'invalid', message: expect.stringContaining('3600000, counts from the import') },
   ]);
   const ran: unknown[] = [];
   const handlers = [handle(timed, async ({ payload }) => void ran.push(payload))];

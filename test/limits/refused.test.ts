@@ -20,11 +20,11 @@ const single = (kind: string, name: string) => handle(defineJob(kind, { queue: n
 
 test.each([
   ['a', 'ordered', "handleBatch('a'): the jobs of a group run one after the other in its queue 'ordered'"],
-  ['a', 'few', "handleBatch('a'): a limit of the concurrency is on single jobs"],
-  ['slow', 'kinds', "handleBatch('slow'): a limit of the concurrency is on single jobs"],
+  ['a', 'few', "handleBatch('a'): a limit of the concurrency counts single jobs, not batches"],
+  ['slow', 'kinds', "handleBatch('slow'): a limit of the concurrency counts single jobs, not batches"],
   // They may get one at run time.
-  ['free', 'kinds', "handleBatch('free'): a limit of the concurrency is on single jobs"],
-  ['a', 'open', "handleBatch('a'): a limit of the concurrency is on single jobs"],
+  ['free', 'kinds', "handleBatch('free'): a limit of the concurrency counts single jobs, not batches"],
+  ['a', 'open', "handleBatch('a'): a limit of the concurrency counts single jobs, not batches"],
 ])('a batch handler of %s in the queue %s is refused', (kind, name, message) => {
   expect(() => createWorker(db as never, { queue, handlers: [batch(kind, name)] })).toThrow(message);
 });

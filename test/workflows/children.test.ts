@@ -412,7 +412,7 @@ describe('a child', () => {
       ],
     );
     expect(await outputOf(await enqueue())).toEqual([
-      expect.stringMatching(/^step 'one: end': job \d+ \('other'\) has not enqueued the children/),
+      expect.stringMatching(/^step 'one: end': job \d+ \('other'\) did not enqueue the children/),
       40,
     ]);
   });
@@ -434,11 +434,11 @@ describe('a child', () => {
     await queue.enqueue(database.db, child, 99, { uniqueKey: 'taken', delayMs: 60_000 });
     expect(await outputOf(await enqueue())).toBe('over');
     expect(errors).toEqual([
-      "TypeError: step 'one': 'unkept' has keepResult: false, so its end could not be learned; " +
+      "TypeError: step 'one': 'unkept' has keepResult: false, so the step could not learn how it ended; " +
         "write keepResult: 'outcome'",
       expect.stringMatching(/^QueueError: step 'two': job \d+ \('child'\) has the unique key 'taken'/),
-      "TypeError: step 'three': 'child' has debounce, throttle, replace or unique, but must be a job of " +
-        'its own here',
+      "TypeError: step 'three': 'child' has debounce, throttle, replace or unique, but here each " +
+        'entry must become a job of its own',
       "TypeError: step 'four': unknown option 'delay'; did you mean delayMs?",
     ]);
   });

@@ -239,7 +239,7 @@ describe('what is refused', () => {
     expect(message('a'.repeat(32))).toContain('secrets must be an array');
     expect(message([OLD, undefined])).toContain('secrets[1] must be a text or a Uint8Array');
     expect(message(['hunter2'])).toBe(
-      'RangeError: workflowsIn: secrets[0] has 7 bytes; 32 are the least. Make one with `openssl rand -base64 32`',
+      'RangeError: workflowsIn: secrets[0] is 7 bytes long; it must have at least 32. Make one with `openssl rand -base64 32`',
     );
   });
 });

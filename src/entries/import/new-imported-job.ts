@@ -114,8 +114,8 @@ function carriesItsJson({ payload }: ImportRule, carried: unknown, { json }: Rea
 function refuseLate(runAtMs: number | null, deadlineMs: number | undefined): void {
   if (runAtMs === null || deadlineMs === undefined || runAtMs < Date.now() + deadlineMs) return;
   throw new RangeError(
-    `It is due at ${new Date(runAtMs).toISOString()}, and the deadlineMs of its definition, ${deadlineMs}, ` +
-      'is over by then: it is counted from the import',
+    `It is due at ${new Date(runAtMs).toISOString()}, after its deadline: ` +
+      `the deadlineMs of its definition, ${deadlineMs}, counts from the import`,
   );
 }
 

@@ -7,8 +7,8 @@ export interface Shard<TDb extends Database = Database, TOwn extends OwnColumns 
   /** The app's own Drizzle database. */
   readonly db: TDb;
   /**
-   * A queue of this shard alone, from `createQueue`: a queue counts how often it wakes workers, and that
-   * count is about one server.
+   * A queue of this shard alone, from `createQueue`: each queue limits how often it notifies the workers of
+   * one server.
    */
   readonly queue: Queue<TOwn>;
 }
@@ -56,7 +56,7 @@ export function checkShards(caller: string, shards: Readonly<Record<string, Shar
     if (owner !== undefined) {
       throw new TypeError(
         `${caller}: the shards '${owner}' and '${name}' have the same queue. Call createQueue() for each: ` +
-          'a queue counts how often it wakes workers, and that count is about one server',
+          'each queue limits how often it notifies the workers of one server',
       );
     }
     owners.set(queue, name);

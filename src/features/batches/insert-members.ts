@@ -45,7 +45,8 @@ export function checkMembers(caller: string, jobs: readonly NewJob[]): void {
   const ruled = jobs.find(({ rule }) => rule !== undefined);
   if (ruled === undefined) return;
   throw new TypeError(
-    `${caller}: '${ruled.kind}' has debounce, throttle, replace or unique, but must be a job of its own here`,
+    `${caller}: '${ruled.kind}' has debounce, throttle, replace or unique, ` +
+      'but here each entry must become a job of its own',
   );
 }
 

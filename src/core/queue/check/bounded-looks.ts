@@ -48,7 +48,7 @@ export class BoundedLooks {
         severity: 'warning',
         message:
           `Timed out looking at ${[...this.#missed].join(', ')}: another transaction locks the tables ` +
-          'of the queue, or an old snapshot makes reading them slow. What these would tell is not checked',
+          'of the queue, or an old snapshot makes reading them slow. The checks that need them were skipped',
         fix:
           'Look for the holder of the lock: select pid, relation::regclass, mode from pg_locks where ' +
           "granted and mode = 'AccessExclusiveLock'. Then check again",

@@ -11,7 +11,7 @@ export function judgeRates(rates: QueueRates | undefined, hasMetrics: boolean): 
     const message = (what: string) =>
       hasMetrics
         ? 'The metrics of the workers could not be read'
-        : `How many ${what} is known only with metrics`;
+        : `Without metrics it is not known how many ${what}`;
     const fix = hasMetrics
       ? 'queue.check says whether their table is missing; if not, look for locks on it in pg_locks.'
       : "Write createQueue({ metrics: queueMetrics }), with the table of 'drizzle-queue/schema/metrics'.";

@@ -34,7 +34,7 @@ function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits
   }
   if (heedsConcurrency(limits) || heedsConcurrency(limits, kind)) {
     throw new TypeError(
-      `handleBatch('${kind}'): a limit of the concurrency is on single jobs; ` +
+      `handleBatch('${kind}'): a limit of the concurrency counts single jobs, not batches; ` +
         (apart === ''
           ? `limit the groups of its queue '${queue}', or give it a rate`
           : `the queue '${queue}' has one, or may get one at run time${apart}`),

@@ -37,7 +37,7 @@ export class StepMismatchError extends QueueError {
   }
 }
 
-/** A step was begun inside of another one. */
+/** A step was begun inside another one. */
 export class NestedStepError extends NonRetryableError {
   override name = 'NestedStepError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.NestedStepError');
@@ -47,8 +47,8 @@ export class NestedStepError extends NonRetryableError {
     readonly outer: string,
   ) {
     super(
-      `The step '${step}' of '${kind}' was begun inside of the step '${outer}'. Steps follow each other in ` +
-        'the handler: return from one, then begin the next',
+      `The step '${step}' of '${kind}' was begun inside the step '${outer}'. Steps cannot be nested: ` +
+        'return from one, then begin the next',
     );
   }
 }
@@ -99,8 +99,8 @@ export class MailboxFullError extends QueueError {
     readonly signal: string,
   ) {
     super(
-      `Job ${jobId} has 1,000 signals '${signal}' that it has not received, or has got 10,000 in all: it ` +
-        'takes no more. Write what comes in such numbers into a table, and signal that there is something',
+      `Job ${jobId} takes no more signals '${signal}': 1,000 wait to be received, or 10,000 were sent in all. ` +
+        'Write frequent events into a table, and send one signal when there is something to read',
     );
   }
 }

@@ -91,7 +91,7 @@ function toSecret(secret: TokenSecret, at: number): Uint8Array<ArrayBuffer> {
   const bytes = typeof secret === 'string' ? utf8Bytes(secret) : secret.length;
   if (bytes < MIN_SECRET_BYTES) {
     throw new RangeError(
-      `${what} has ${bytes} bytes; ${MIN_SECRET_BYTES} are the least. ` +
+      `${what} is ${bytes} bytes long; it must have at least ${MIN_SECRET_BYTES}. ` +
         'Make one with `openssl rand -base64 32`',
     );
   }

@@ -635,7 +635,7 @@ export class AttemptSteps {
     const json = output === undefined ? undefined : storedOutput(name, output);
     if (json !== undefined && json.length > MAX_OUTPUT_BYTES / 4 && utf8Bytes(json) > MAX_OUTPUT_BYTES) {
       throw new StepLimitError(
-        `The output of the step '${name}' has ${utf8Bytes(json)} bytes; 1 MB is the most. Store large data ` +
+        `The output of the step '${name}' is ${utf8Bytes(json)} bytes long; the limit is 1 MB. Store large data ` +
           'elsewhere, and return where it is',
       );
     }
@@ -647,7 +647,7 @@ export class AttemptSteps {
     if (++this.#count <= MAX_STEPS) return;
     const { id, kind } = this.attempt.job;
     throw new StepLimitError(
-      `Job ${id} ('${kind}') has ${MAX_STEPS} steps, which is the most. ` +
+      `Job ${id} ('${kind}') has reached the limit of ${MAX_STEPS} steps. ` +
         'Enqueue a job for each part of the work, or end this one and enqueue the next in complete(tx)',
     );
   }

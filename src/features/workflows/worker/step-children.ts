@@ -123,7 +123,7 @@ export class StepChildren {
     const { detached = false } = checkOptions(`step '${name}': options`, options, OPTIONS);
     if (job.keepResult === false) {
       throw new TypeError(
-        `step '${name}': '${job.kind}' has keepResult: false, so its end could not be learned; ` +
+        `step '${name}': '${job.kind}' has keepResult: false, so the step could not learn how it ended; ` +
           "write keepResult: 'outcome'",
       );
     }
@@ -140,7 +140,7 @@ export class StepChildren {
     if (!Array.isArray(entries)) throw new TypeError(`step '${name}': entries must be an array`);
     if (entries.length > MAX_CHILDREN) {
       throw new StepLimitError(
-        `The step '${name}' enqueues ${entries.length} jobs; ${MAX_CHILDREN} are the most. ` +
+        `The step '${name}' enqueues ${entries.length} jobs; the limit is ${MAX_CHILDREN}. ` +
           'Use queue.workflows.enqueueBatch in a step.transaction',
       );
     }
@@ -261,8 +261,8 @@ export class StepChildren {
       if (isOpen === undefined) throw this.#steps.lost();
       if (isOpen === 'foreign') {
         throw new NonRetryableError(
-          `step '${name}': job ${id} ('${kind}') has not enqueued the children that it waits for, so their ` +
-            'end would not wake it. Wait in the job that has enqueued them, and hand on what they return',
+          `step '${name}': job ${id} ('${kind}') did not enqueue the children that it waits for, so their ` +
+            'end would not wake it. Wait in the job that enqueued them, and pass on what they return',
         );
       }
       if (isOpen && failFast) for (const batchId of batchIds) this.#failFast.add(batchId);
