@@ -288,7 +288,7 @@ describe('all that match a filter', () => {
       expect(done).toMatchObject([{ outcome: expect.stringMatching(/^4 /) }]);
       expect(printed.mock.calls).toEqual([
         [
-          `drizzle-queue dashboard: the database refused to change 1 job, such as ${ids[1]}:`,
+          `drizzle-queue dashboard: the database refused to change job ${ids[1]}:`,
           expect.objectContaining({ message: 'not this one' }),
         ],
       ]);

@@ -575,7 +575,7 @@ describe('odd values', () => {
       const fields = { of: 'all', q: 'kind:k', until: '9007199254740991' };
       const many = await post(dashboardFor('write'), '/actions/cancel-many', fields);
       expect(many.headers.get('location')).toMatch(/n=0&left=1$/);
-      const refused = `drizzle-queue dashboard: the database refused to change 1 job, such as ${id}:`;
+      const refused = `drizzle-queue dashboard: the database refused to change job ${id}:`;
       expect(printed).toHaveBeenLastCalledWith(refused, error);
     } finally {
       printed.mockRestore();

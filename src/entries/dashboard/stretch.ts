@@ -39,8 +39,8 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
   const soFar = (end: Stretch['end']): Stretch => ({ tried, done, after, ids: all, end });
   for (;;) {
     let ids: readonly number[] | undefined;
-    let rest: readonly number[] | undefined;
     let doneOfThese = 0;
+    let hasFailed = false;
     const note = (jobs: number) => {
       doneOfThese += jobs;
     };
@@ -56,27 +56,23 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
       if (ids === undefined) return soFar('slow');
       const telling = { note, refused: (id: number, error: unknown) => refused.set(id, error), mayGoOn };
       if (ids.length > 0) await act(ids, telling);
-      // By the database: a try that was refused may have changed jobs of another queue behind that one.
-      // Where that is too slow or fails, the place has to do.
-      if (endedAt !== undefined) rest = await find(endedAt).catch(() => undefined);
     } catch (error) {
       // The jobs that are done are reported; the next request meets the error again, if it persists.
-      if (all.length === 0 && doneOfThese === 0) throw error;
-      if (doneOfThese > 0) {
-        // What is found again was not done. Where that is not known, too many are named rather than too few.
-        const left = await find(after).catch(() => undefined);
-        all.push(...(ids ?? []).filter((id) => left === undefined || !left.includes(id)));
-      }
-      tried += doneOfThese;
-      done += doneOfThese;
-      return soFar('more');
+      if (all.length + doneOfThese === 0) throw error;
+      if (ids === undefined || doneOfThese === 0) return soFar('more');
+      hasFailed = true;
     } finally {
       complain(refused);
     }
+    // By the database: a try that was refused may have changed jobs of another queue behind that one. Where
+    // that is too slow or fails, the place has to do, and behind a failure all of them are named.
+    const behind = hasFailed ? after : endedAt;
+    const rest = behind === undefined ? undefined : await find(behind).catch(() => undefined);
     const these = ids.filter((id) => (rest ? !rest.includes(id) : id <= (endedAt ?? id)));
     all.push(...these);
-    tried += Math.max(these.length, doneOfThese);
+    tried += hasFailed ? doneOfThese : Math.max(these.length, doneOfThese);
     done += doneOfThese;
+    if (hasFailed) return soFar('more');
     after = endedAt ?? ids.at(-1) ?? after;
     if (endedAt === undefined && ids.length < BATCH) return soFar('all');
     if (performance.now() > endMs) return soFar('more');
@@ -88,9 +84,9 @@ function complain(refused: ReadonlyMap<number, unknown>): void {
   const [first] = refused;
   if (first === undefined) return;
   const [id, error] = first;
-  const jobs = refused.size === 1 ? '1 job' : `${refused.size} jobs`;
+  const others = refused.size > 1 ? ` and ${refused.size - 1} more` : '';
   console.error(
-    `drizzle-queue dashboard: the database refused to change ${jobs}, such as ${id}:`,
+    `drizzle-queue dashboard: the database refused to change job ${id}${others}:`,
     describeThrown(error),
   );
 }

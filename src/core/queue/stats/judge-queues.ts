@@ -30,7 +30,7 @@ function judgeLate({ queues, crews, pauses, hasAllQueues, timedOut }: LiveFigure
     'No due job has waited for a minute',
   );
   if (pauses === undefined && !isWell(oldest)) {
-    const message = 'Jobs are late, and the list of paused queues could not be read in time';
+    const message = 'Jobs are late. The paused queues could not be read in time';
     return [unknown('oldest-due', 'ms', message, 'Look at the locks on queue_pauses in pg_locks.')];
   }
   if (hasAllQueues) return oldest;

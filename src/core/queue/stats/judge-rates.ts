@@ -11,13 +11,13 @@ export function judgeRates(rates: QueueRates | undefined, hasMetrics: boolean): 
     const message = (what: string) =>
       hasMetrics
         ? 'The metrics of the workers could not be read'
-        : `Without metrics it is not known how many ${what}`;
+        : `Without metrics the rate of ${what} is unknown`;
     const fix = hasMetrics
       ? 'queue.check says whether their table is missing; if not, look for locks on it in pg_locks.'
       : "Write createQueue({ metrics: queueMetrics }), with the table of 'drizzle-queue/schema/metrics'.";
     return [
-      unknown('discard-rate', 'ratio', message('jobs are discarded'), fix),
-      unknown('retry-rate', 'ratio', message('attempts are retried'), fix),
+      unknown('discard-rate', 'ratio', message('discarded jobs'), fix),
+      unknown('retry-rate', 'ratio', message('retried attempts'), fix),
     ];
   }
   return [

@@ -99,8 +99,8 @@ export class MailboxFullError extends QueueError {
     readonly signal: string,
   ) {
     super(
-      `Job ${jobId} takes no more signals '${signal}': 1,000 wait to be received, or 10,000 were sent in all. ` +
-        'Write frequent events into a table, and send one signal when there is something to read',
+      `Job ${jobId} takes no more signals '${signal}': 1,000 wait to be received, or 10,000 were sent in ` +
+        'all. Write frequent events into a table, and send one signal when there is something to read',
     );
   }
 }

@@ -635,8 +635,8 @@ export class AttemptSteps {
     const json = output === undefined ? undefined : storedOutput(name, output);
     if (json !== undefined && json.length > MAX_OUTPUT_BYTES / 4 && utf8Bytes(json) > MAX_OUTPUT_BYTES) {
       throw new StepLimitError(
-        `The output of the step '${name}' is ${utf8Bytes(json)} bytes long; the limit is 1 MB. Store large data ` +
-          'elsewhere, and return where it is',
+        `The output of the step '${name}' is ${utf8Bytes(json)} bytes long; the limit is 1 MB. ` +
+          'Store large data elsewhere, and return where it is',
       );
     }
     return { id, fence, name, kind, output: json, tookMs: performance.now() - startMs, ended: true };
