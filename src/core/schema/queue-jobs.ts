@@ -79,9 +79,10 @@ export type JobsTable<
  *
  * The columns of single features are null when the feature is unused, which takes no room: `group_key` and
  * `cost` belong to limits, `waiting_key` is the key that a job has until its first claim. `batch_id` is
- * that of the set of jobs for whose end something waits. `blockers` says that a job waits: before it begins
- * for so many such sets, in its middle for so many with a minus sign, and with 0 for something else, or for
- * its claim. It is null again once an attempt has failed, so that nothing but time ends the backoff.
+ * that of the set of jobs for whose end something waits. `blockers` says that a job waits. A positive number
+ * counts the sets that it waits for before it begins, a negative one those that it waits for in its middle.
+ * With 0 it waits for something else, or for its claim. It is null again once an attempt has failed, so that
+ * nothing but time ends the backoff.
  */
 export function defineJobsTable<
   TName extends string,

@@ -14,7 +14,7 @@ export class UnreadableJob {
 }
 
 /**
- * Jobs by their ids, live or finished, in no order. Those that are missing are neither.
+ * Jobs by their ids, live or finished, in no order. Missing ones are neither.
  *
  * **Under concurrency.** One snapshot, as with `findJob`: a job that is just finishing, or being redriven, is
  * found once.

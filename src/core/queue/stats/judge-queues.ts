@@ -7,7 +7,7 @@ import { workersOf } from './workers-of.ts';
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** How late queues are, and whether a pause was forgotten. Those that are paused are late on purpose. */
+/** How late queues are, and whether a pause was forgotten. Paused ones are late on purpose. */
 export function judgeQueues(live: LiveFigures): Vital[] {
   return [...judgeLate(live), ...judgePauses(live)];
 }

@@ -203,8 +203,8 @@ export class Attempts {
   }
 
   /**
-   * Ends the attempts of jobs that peers may have taken over, since the database has not answered for so
-   * long. Those that they have not taken are given back, without spending an attempt, once it answers.
+   * Ends the attempts of jobs that peers may have taken over, since the database has been silent for too
+   * long. Once it answers, the jobs that they have not taken are given back, without spending an attempt.
    */
   forsake(): void {
     this.#giveBack(this.#waiting.takeAll());

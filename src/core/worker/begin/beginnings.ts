@@ -21,7 +21,7 @@ export interface BeginningsOptions {
   readonly retries: Retries;
 }
 
-/** How a statement about a group of attempts has ended. Those that it names have not begun. */
+/** How a statement about a group of attempts has ended. The attempts that it names have not begun. */
 export interface RecordResult {
   /** No longer held: they must not run. */
   readonly lost: readonly Attempt[];
@@ -72,7 +72,7 @@ export class Beginnings {
   add(attempts: readonly Attempt[]): void {
     let precious = 0;
     for (const attempt of attempts) {
-      // Those that end without running have nothing to lose.
+      // Attempts that end without running have nothing to lose.
       if (!isPrecious(attempt.job) || attempt.unwanted) continue;
       precious++;
       attempt.recording = attempt.job.begun ? 'recorded' : 'claimed';
@@ -97,7 +97,7 @@ export class Beginnings {
 
   /**
    * Which of the jobs that are claimed now begin with the claim.
-   * @param soon how many will be called soon, of those that wait or are claimed now
+   * @param soon how many of the jobs that wait or are claimed now will be called soon
    */
   ofClaim(
     waiting: readonly Attempt[],
@@ -137,7 +137,7 @@ export class Beginnings {
     return this.#unrecorded > 0;
   }
 
-  /** Whether there is something to record now, when `soon` of those that wait will be called soon. */
+  /** Whether there is something to record now, when `soon` of the waiting attempts will be called soon. */
   isDue(waiting: readonly Attempt[], soon: number): boolean {
     if (this.#unrecorded === 0 || this.#isRecording || this.#standsApart) return false;
     // Refilled when half empty, so that a statement is worth its round trip. What is recorded behind one that
@@ -152,8 +152,8 @@ export class Beginnings {
   }
 
   /**
-   * Those that wait and must be called before this one is recorded; `undefined` where it waits for none. A
-   * job that follows another of its group comes before those that have begun with a later claim, and they
+   * The waiting attempts that must be called before this one is recorded; `undefined` where there are none.
+   * A job that follows another of its group comes before jobs that have begun with a later claim, and they
    * would wait for each other.
    */
   before(attempt: Attempt, waiting: readonly Attempt[]): readonly Attempt[] | undefined {

@@ -70,7 +70,7 @@ export class Demand {
     return beginnings.ofClaim(waiting.ahead, running, this.#slots, this.soon);
   }
 
-  /** Those that wait and will not begin in time, by what is known of their kinds. */
+  /** The waiting attempts that will not begin in time, by what is known of their kinds. */
   get late(): readonly Attempt[] {
     const { unhindered } = this.#options.waiting;
     const kinds = unhindered.map(({ job }) => job.kind);
@@ -82,12 +82,12 @@ export class Demand {
     return this.#freeOf(this.#options.concurrency);
   }
 
-  /** How many of those that wait, or are claimed now, will be called soon. */
+  /** How many attempts that wait, or are claimed now, will be called soon. */
   get soon(): number {
     return this.#options.prefetch.soon(this.#slots, this.#freeOf(this.#slots));
   }
 
-  /** For how many handlers there may soon be room. */
+  /** How many handlers there may soon be room for. */
   get #slots(): number {
     return this.#options.gate?.slots ?? this.#options.concurrency;
   }

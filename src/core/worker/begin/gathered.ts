@@ -15,14 +15,14 @@ export interface Gathered {
   gathers(kind: string): boolean;
   /** How many attempts run in a slot that they share with another. */
   readonly sharing: number;
-  /** Those that have no slot yet. */
+  /** The attempts that have no slot yet. */
   readonly waiting: readonly Attempt[];
   readonly gathered: number;
   /** Since when a batch has waited for a slot; `Infinity` if none does. */
   readonly waitsSinceMs: number;
   /** Attempts without a slot whose batch has waited for one since then, or longer. */
   late(sinceMs: number): readonly Attempt[];
-  /** Those that have a slot and whose beginning is being recorded. */
+  /** The attempts that have a slot and whose beginning is being recorded. */
   readonly beginning: Iterable<Attempt>;
   /** How many jobs one slot takes, on average. */
   readonly jobsPerSlot: number;
@@ -60,7 +60,7 @@ export interface GatheredOptions extends BeginningsOptions {
   readonly proceed: () => void;
 }
 
-/** Those of a worker without batch handlers: each job has a slot of its own. */
+/** In a worker without batch handlers each job has a slot of its own. */
 const NONE_GATHERED: Gathered = {
   serves: false,
   gathers: () => false,

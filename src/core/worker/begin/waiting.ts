@@ -15,26 +15,26 @@ export interface WaitingOptions {
 /** The attempts of one queue that have not begun: claimed ahead, gathering, or behind another. */
 export class Waiting {
   readonly #options: WaitingOptions;
-  /** Those that wait for a slot of their own, in their order. */
+  /** The attempts that wait for a slot of their own, in their order. */
   #ahead: Attempt[] = [];
 
   constructor(options: WaitingOptions) {
     this.#options = options;
   }
 
-  /** Those that wait for a slot of their own, in their order. */
+  /** The attempts that wait for a slot of their own, in their order. */
   get ahead(): readonly Attempt[] {
     return this.#ahead;
   }
 
-  /** Those of them that do not wait for a slot or a start of their own kind, and hold up others. */
+  /** The attempts among them that wait for no slot or start of their own kind, and hold up others. */
   get unhindered(): readonly Attempt[] {
     const heldUp = this.#options.gate?.heldUp;
     if (heldUp === undefined || heldUp.size === 0) return this.#ahead;
     return this.#ahead.filter(({ job }) => !heldUp.has(job.kind));
   }
 
-  /** Those that may be given back now: not what stands behind another. */
+  /** The attempts that may be given back now: none that stands behind another. */
   get all(): readonly Attempt[] {
     return [...this.#ahead, ...this.#options.batches.waiting];
   }
@@ -44,7 +44,7 @@ export class Waiting {
     return this.#ahead.length + runs.size + batches.gathered;
   }
 
-  /** All that have not begun, even if their beginning is being recorded. */
+  /** All attempts that have not begun, even if their beginning is being recorded. */
   get unbegun(): readonly Attempt[] {
     const { runs, batches } = this.#options;
     return [...this.#ahead, ...batches.beginning, ...runs.standing];
@@ -67,14 +67,14 @@ export class Waiting {
     return sinceMs;
   }
 
-  /** The first that has a slot of its limits, of those that are recorded where they must be called first. */
+  /** The first attempt that has a slot of its limits; recorded ones only, where they must be called first. */
   get first(): Attempt | undefined {
     const first = this.#firstOf(this.#ahead);
     const before = first && this.#options.beginnings.before(first, this.#ahead);
     return before === undefined ? first : this.#firstOf(before);
   }
 
-  /** Those that have begun, whose kind has no slot or start, and for whose call the first one waits. */
+  /** Begun attempts for whose call the first one waits, and whose kind has no slot or start. */
   get blocking(): readonly Attempt[] {
     const { gate, beginnings } = this.#options;
     const heldUp = gate?.heldUp;
@@ -89,7 +89,7 @@ export class Waiting {
     return gate === undefined ? waiting[0] : gate.next(waiting);
   }
 
-  /** Takes out one of those ahead, whose handler is called now; false where that may not be. */
+  /** Takes out one attempt, whose handler is called now; false where that is not allowed. */
   begin(attempt: Attempt): boolean {
     const { beginnings, gate } = this.#options;
     if (!attempt.mayBegin || gate?.begin(attempt.job) === false) return false;
@@ -127,8 +127,8 @@ export class Waiting {
   }
 
   /**
-   * Takes out those that are to be given back, with those behind them, which would begin before them. Those
-   * that are being recorded follow later.
+   * Takes out the attempts that are to be given back, and those behind them, which would begin before them.
+   * Attempts that are being recorded follow later.
    */
   take(attempts: readonly Attempt[] = this.all): readonly Attempt[] {
     const { beginnings } = this.#options;

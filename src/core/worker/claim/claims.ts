@@ -211,7 +211,7 @@ export class Claims implements QueueClaims {
     const endMs = performance.now();
     const isCut = !sawTheEnd(ids.length, jobs);
     if (isCut || ids.length < wanted.length) {
-      // Those that were not claimed: the payloads were too large for one claim, or they were not sent.
+      // Jobs that were not claimed: the payloads were too large for one claim, or they were not sent.
       const claimed = new Set(jobs.map(({ id }) => id));
       overlooked.add((isCut ? wanted : wanted.slice(limit)).filter(({ id }) => !claimed.has(id)));
     }

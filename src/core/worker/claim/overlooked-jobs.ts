@@ -47,7 +47,7 @@ export class OverlookedJobs {
     return taken;
   }
 
-  /** The priority whose turn it is. Those that count as the same one are in the order of their times. */
+  /** The priority whose turn it is. Jobs that count as the same one are in the order of their times. */
   #next(maxPriority: number): ClaimPlace[] | undefined {
     this.#byPriority ??= inClaimOrderByPriority(this.#places.values());
     let next: ClaimPlace[] | undefined;

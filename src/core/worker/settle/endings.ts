@@ -65,7 +65,7 @@ export class Endings {
   readonly #leaving = new AbortController();
   readonly #leftovers = new Leftovers();
   readonly #unsettled = new Bag<'placeUnsettled', Attempt>('placeUnsettled');
-  /** Those that have their answer, or of which nothing more is written. */
+  /** The endings that have their answer, or of which nothing more is written. */
   readonly #news = new News<Ending>();
 
   constructor(options: EndingsOptions) {

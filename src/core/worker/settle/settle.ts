@@ -196,7 +196,7 @@ export class Settler {
 
   /**
    * Not by `inHalves`: refused batches share one queue, so that one statement at a time goes beside the
-   * batches. Those that an earlier statement of a batch has answered leave it.
+   * batches. What an earlier statement of a batch has answered leaves it.
    */
   #halve(batch: PendingSettlement[]): void {
     this.#refused.push(...halves(batch));

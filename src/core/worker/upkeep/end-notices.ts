@@ -46,12 +46,12 @@ export class EndNotices implements BackgroundPart {
     while (!signal.aborted) {
       if (this.#ids.size === 0) await this.#noted.wait(Number.POSITIVE_INFINITY, signal);
       await sleep(this.#take(), signal);
-      // Those that end in this turn of the event loop go out together.
+      // Jobs that end in this turn of the event loop go out together.
       await nextTurn();
       this.#noted.clear();
       await this.#send();
     }
-    // Those that ended during the last one.
+    // Jobs that ended during the last one.
     await this.#send();
   }
 
