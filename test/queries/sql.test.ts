@@ -147,6 +147,7 @@ test('the texts hold no literals but their own', () => {
       `'{"drizzle_queue.awaited": true}'`,
       `'__drizzle_migrations'`,
       `'advisory'`,
+      `'aside'`,
       `' '`,
       `'at'`,
       `'attempt'`,

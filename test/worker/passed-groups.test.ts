@@ -58,6 +58,44 @@ test('in order, a group whose first job is for others is left to them, whatever 
   expect(await drained(limits)).toEqual(['mine', 'mine']);
 });
 
+test('a drain goes on behind groups in which nothing is due any more', async () => {
+  await queueWith({ groups: {} }).enqueueMany(database.db, served, mine(2));
+  await database.client`delete from queue_notes`;
+  // As after a cancel of all that these had due.
+  await database.client`
+    insert into queue_groups (queue, group_key, ready_at, turn)
+    select 'shared', 'tenant-' || n, '-infinity'::timestamptz, n from generate_series(0, 199) as n
+    union all select 'shared', 'mine', '-infinity', 1000`;
+  expect(await drained({ groups: {} })).toEqual(['mine', 'mine']);
+});
+
+test('a drain goes on behind groups that are at their limit', async () => {
+  const limits: Limits = { groups: { concurrency: 1 } };
+  const queue = queueWith(limits);
+  const running = gate();
+  let begun = 0;
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(other, async () => {
+        begun++;
+        await running.opened;
+      }),
+    ],
+    queues: { shared: { concurrency: TENANTS.length } },
+  });
+  onTestFinished(() => worker.stop());
+  // Before that.
+  onTestFinished(() => running.open());
+  await queue.enqueueMany(database.db, other, TENANTS);
+  await worker.start();
+  await until(() => begun === TENANTS.length);
+  await queue.enqueueMany(database.db, served, [...TENANTS, ...mine(1)]);
+  // As after a fold: all of them may be looked at.
+  await database.client`update queue_groups set ready_at = '-infinity'`;
+  expect(await drained(limits)).toEqual(['mine']);
+});
+
 test('a worker passes groups whose jobs are of a kind at its limit', async () => {
   const queue = queueWith({ groups: {}, kinds: { other: { concurrency: 1 } } });
   const running = gate();

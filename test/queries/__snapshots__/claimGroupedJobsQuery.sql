@@ -314,10 +314,8 @@
     select one.signs, w.rank, w.group_key, a.*
     from (select concat_ws(' ', case when exists (select from turning as t where t.ready_at = '-infinity')
           or (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) then 'more' end,
-        case when exists (
-          select from turning as t
-          where t.ready_at = '-infinity' and t.group_key not in (select w.group_key from taken as w)
-        ) then 'passed' end,
+        case when exists (select from turning as t where t.ready_at = '-infinity' and t.group_key not in (select w.group_key from taken as w)) then 'passed' end,
+        case when exists (select from turning as t where t.ready_at > '-infinity' and t.group_key not in (select w.group_key from taken as w)) then 'aside' end,
         case when exists (select from unused) or exists (
           select from "queue_notes" as n
           where n.queue = $57 and n.due_at <= statement_timestamp() and n.id not in (select id from free)

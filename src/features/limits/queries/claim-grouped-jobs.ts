@@ -30,6 +30,8 @@ export type Sign =
   | 'more'
   /** It has taken nothing of a group that has due jobs: others serve them, or they have to wait. */
   | 'passed'
+  /** It has taken nothing of a group that leaves the ring for it: the next claim meets others. */
+  | 'aside'
   /** It has sought among as many groups as it may, and there are others behind these. */
   | 'unsought'
   /** Notes that are due are left: such that it could not use, or that others have locked. */
@@ -212,6 +214,7 @@ function signs(
 ): SQL {
   const { queueNotes } = tables;
   const queue = place('queue');
+  const noneTaken = sql`t.group_key not in (select w.group_key from taken as w)`;
   const more = sql`exists (select from turning as t where t.ready_at = '-infinity')
           or (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten)`;
   const isUnused = sql`exists (select from unused)`;
@@ -220,10 +223,8 @@ function signs(
   const used = sql`${asked} - (select count(*) from unused)`;
   const told: Partial<Record<Sign, SQL>> = {
     more,
-    passed: sql`exists (
-          select from turning as t
-          where t.ready_at = '-infinity' and t.group_key not in (select w.group_key from taken as w)
-        )`,
+    passed: sql`exists (select from turning as t where t.ready_at = '-infinity' and ${noneTaken})`,
+    aside: sql`exists (select from turning as t where t.ready_at > '-infinity' and ${noneTaken})`,
     left: sql`${isUnused} or exists (
           select from ${queueNotes} as n
           where n.queue = ${queue} and n.due_at <= statement_timestamp() and n.id not in (select id from free)

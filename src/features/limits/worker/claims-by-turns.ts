@@ -170,7 +170,7 @@ export class ClaimsByTurns implements GroupClaims {
     const isBehind = left && (folds || tell('used'));
     // It may have met only groups of which it could take nothing: the next one passes these.
     const goesOn =
-      (more && (jobs.length > 0 || few)) ||
+      (more && (jobs.length > 0 || few || tell('aside'))) ||
       (this.#outlook.seeks && !claim.seeks) ||
       // A look at all at once would keep the database busy for each worker without jobs.
       (unsought && this.#options.until === 'empty') ||
