@@ -585,6 +585,25 @@ describe('a redrive of a flow, and a count that makes a job of it due', () => {
     await ends();
   });
 
+  test('the redrive comes while a count has looked at the tallies: that leaves the batch to the next one', async () => {
+    const { client, db } = database;
+    await client`
+      create view slow_tallies as
+      select t.* from queue_tallies as t where pg_advisory_xact_lock_shared(9) is not null`;
+    onTestFinished(async () => void (await client`drop view slow_tallies`));
+    const slow = { ...all, queueTallies: pgTable('slow_tallies', {}) as unknown as typeof all.queueTallies };
+    let folding: Promise<unknown> = Promise.resolve();
+    await client.begin(async (holder) => {
+      await holder`select pg_advisory_xact_lock(9)`;
+      folding = (await blocked(foldTallies(db, slow, { channel: undefined, locks: 'briefly' }))).answer;
+      expect(await redrive()).toBe(1);
+    });
+    expect(await folding).toMatchObject({ tallies: 0, busy: [1] });
+    expect(await fold()).toMatchObject({ woken: [] });
+    expect([await isOver(), await isParked()]).toEqual([false, true]);
+    await ends();
+  });
+
   test('naively, by a look at the batch without its lock: the job waits for one that is over', async () => {
     let parking: Promise<unknown> = Promise.resolve();
     await whileOpen(fold, async () => {

@@ -2,11 +2,18 @@
       select t.batch_id from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
       cross join unnest($4::text::int8[]) as t(batch_id)
     ),
-    locked as materialized (
-      select b.id, b.ended_at is null as open from "queue_batches" as b cross join set_config('lock_timeout', $5::text, true) as patience
+    seen as materialized (
+      select b.id, b.xmin::text as version from "queue_batches" as b
+      where b.id = any(array(select batch_id from found))
+    ),
+    held as materialized (
+      select b.id, b.ended_at is null as open,
+        (b.id, b.xmin::text) in (select id, version from seen) as is_as_seen
+      from "queue_batches" as b cross join set_config('lock_timeout', $5::text, true) as patience
       where b.id = any(array(select batch_id from found))
       order by b.id for no key update of b skip locked
     ),
+    locked as materialized (select id, open from held where is_as_seen),
     taken as (
       delete from "queue_tallies" as t where t.batch_id = any(array(select id from locked))
       returning t.batch_id, t.added, t.ended, t.failed, t.cancel_reason

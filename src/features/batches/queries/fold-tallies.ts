@@ -28,7 +28,7 @@ export interface Folded {
   readonly woken: readonly string[];
   /** Batches whose remaining members are to end. */
   readonly unwanted: readonly number[];
-  /** Batches that another fold has locked: it may not have seen all tallies. */
+  /** Batches that another fold has locked or changed: it may not have seen all tallies. */
   readonly busy: readonly number[];
   /** Whether a fold of any batches has not seen all tallies: there may be other batches. */
   readonly isCut: boolean;
@@ -44,14 +44,16 @@ const MOST = 10_000;
  * Counts tallies, and makes due what waited for the batches that end by them, in one statement.
  *
  * **Under concurrency.** A batch that another fold has locked is left to it; the next fold takes what it did
- * not see. It locks first batches, then the jobs that it makes due, both in the order of their ids. A
- * statement that ends a member holds rows of jobs and asks for no batch, so no circle of waits can arise.
- * With `wakes`, the end of a batch and the jobs that it makes due commit together. A crash before that leaves
- * the tallies to the next fold. A redrive of the flow opens a batch again, which ends once more. Of one that
- * has ended it still counts members that were put back one by one, so that a redrive of the flow knows of
- * them. Members that were added to a batch that is to end are told by the fold that counts them: it reads the
- * reason under the lock, so neither overlooks the other. A waiting job's row is read as it is after the lock:
- * `set` decides, not `where`, which would test the version before it.
+ * not see. So is one that has changed since this statement began: a redrive of the flow may have reopened it
+ * and put back the very members whose ends this one sees. It locks first batches, then the jobs that it makes
+ * due, both in the order of their ids. A statement that ends a member holds rows of jobs and asks for no
+ * batch, so no circle of waits can arise. With `wakes`, the end of a batch and the jobs that it makes due
+ * commit together. A crash before that leaves the tallies to the next fold. A redrive of the flow opens a
+ * batch again, which ends once more. Of one that has ended it still counts members that were put back one by
+ * one, so that a redrive of the flow knows of them. Members that were added to a batch that is to end are
+ * told by the fold that counts them: it reads the reason under the lock, so neither overlooks the other. A
+ * waiting job's row is read as it is after the lock: `set` decides, not `where`, which would test the version
+ * before it.
  */
 export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fold): Promise<Folded> {
   const [row] = await queryRows(db, tables, foldTalliesQuery(tables, fold), { entry: BATCHES_ENTRY });
@@ -86,11 +88,18 @@ export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks,
     with found as materialized (
       ${found}
     ),
-    locked as materialized (
-      select b.id, b.ended_at is null as open from ${queueBatches} as b${lockPatience(tables, locks)}
+    seen as materialized (
+      select b.id, b.xmin::text as version from ${queueBatches} as b
+      where b.id = any(array(select batch_id from found))
+    ),
+    held as materialized (
+      select b.id, b.ended_at is null as open,
+        (b.id, b.xmin::text) in (select id, version from seen) as is_as_seen
+      from ${queueBatches} as b${lockPatience(tables, locks)}
       where b.id = any(array(select batch_id from found))
       order by b.id for no key update of b skip locked
     ),
+    locked as materialized (select id, open from held where is_as_seen),
     taken as (
       delete from ${queueTallies} as t where t.batch_id = any(array(select id from locked))
       returning t.batch_id, t.added, t.ended, t.failed, t.cancel_reason
