@@ -1,6 +1,7 @@
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Park } from '../../src/core/job/transition.ts';
+import { beginJobs } from '../../src/core/queries/begin/begin-jobs.ts';
 import { findDue } from '../../src/core/queries/claim/find-due.ts';
 import { requestCancel } from '../../src/core/queries/operate/request-cancel.ts';
 import { parkJobs } from '../../src/core/queries/settle/park-jobs.ts';
@@ -51,6 +52,17 @@ describe('a job that is parked', () => {
     const looks = [{ queue: 'q', floorMs: Number.NEGATIVE_INFINITY }];
     const due = await findDue(database.db, tables, { looks, kinds: ['k'], horizonMs: 1e12 });
     expect(due).toMatchObject([{ dueInMs: undefined }]);
+  });
+
+  test('is due where it was woken while it was held, though the record of its beginning comes once more', async () => {
+    const id = await addJob(database.client, { maxAttempts: 1 });
+    await claim(database.db);
+    await database.client`update queue_jobs set claimed_at = null where id = ${id}`;
+    expect(await beginJobs(database.db, tables, held, [{ id, fence: 1 }])).toEqual(new Set([id]));
+    await unpark(database, id);
+    expect(await beginJobs(database.db, tables, held, [{ id, fence: 1 }])).toEqual(new Set([id]));
+    await parkOne(database, id);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due' });
   });
 
   test('is found as waiting, with no time at which it is due', async () => {

@@ -10,7 +10,7 @@
       for no key update skip locked
     ),
     begun as (
-    update "queue_jobs" as j set claimed_at = statement_timestamp()
+    update "queue_jobs" as j set claimed_at = least(j.claimed_at, statement_timestamp())
     where j.queue = $9 and j.id = any(array(select id from free))
     returning j.id
     )

@@ -3,7 +3,7 @@
         cross join rows from (unnest($4::text::int8[]), unnest($5::text::int8[])) as r(id, fence)
     ),
     begun as (
-    update "queue_jobs" as j set claimed_at = statement_timestamp()
+    update "queue_jobs" as j set claimed_at = least(j.claimed_at, statement_timestamp())
     where j.queue = $6 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $7::int8
         and ((j.id, j.fence) in (select id, fence from i)) is true
