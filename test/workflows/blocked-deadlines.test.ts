@@ -250,6 +250,22 @@ describe('a job that is claimed before those that it waits for have ended, and i
     await parkJobs(database.db, all, { queue: 'q', workerId: 1 }, [held]);
     expect(await stateOf(second)).toBe('due');
   });
+
+  test('does not begin where one of them fails while it is held', async () => {
+    const all = inContext({ ...tables, ...workflowTables }, { members: new TalliedEnds(workflowTables) });
+    const [first, second] = await enqueueFlow();
+    await claimable();
+    const [job] = await claimJobs(database.db, all, claimOf({ kinds: ['timed'], limit: 1 }));
+    expect(job).toMatchObject({ id: second, blockers: 1, cancelReason: null });
+    await queue.cancel(database.db, Number(first));
+    await foldTallies(database.db, all, { channel: undefined, locks: 'briefly' });
+    expect(await isBlocked(database.db, all, { id: Number(second), queue: 'q' })).toBe(true);
+    const park = { type: 'park', delayMs: null, attempt: 0, error: null } as const;
+    const held = { id: Number(second), fence: Number(job?.fence), transition: park };
+    await parkJobs(database.db, all, { queue: 'q', workerId: 1 }, [held]);
+    await start([...others, handle(timed, () => expect.unreachable())]);
+    await until(async () => (await stateOf(second)) === 'cancelled');
+  });
 });
 
 describe('a job that waits for its children', () => {

@@ -3,7 +3,8 @@ import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
 
 /**
- * Whether a job must not begin yet: a batch that has to end before it is open.
+ * Whether a job must not begin: a batch that has to end before it is open, or it is to end since one of them
+ * has failed.
  *
  * **Under concurrency.** A plain read. A batch that ends after it makes the job due, which a job that was
  * claimed meanwhile sees when it is put back.
@@ -17,12 +18,15 @@ export async function isBlocked(
 }
 
 export function isBlockedQuery(
-  { queueBatches, queueWaits }: TablesOfBatches,
+  { queueJobs, queueBatches, queueWaits }: TablesOfBatches,
   { id, queue }: { readonly id: number; readonly queue: string },
 ): SQL {
   return sql`
     select b.id from ${queueWaits} as w join ${queueBatches} as b on b.id = w.batch_id
     where w.job_id = ${id}::int8 and w.queue = ${queue} and w.policy in ('run', 'cancel')
       and b.ended_at is null
+    union all
+    select j.id from ${queueJobs} as j
+    where j.queue = ${queue} and j.id = ${id}::int8 and j.cancel_reason is not null
     limit 1`;
 }
