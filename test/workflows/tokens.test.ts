@@ -119,6 +119,12 @@ describe('a token', () => {
     }
   });
 
+  test.each([{}, { expiresInMs: 60_000 }])('of a signal with the longest name, with %j', async (options) => {
+    const long = defineSignal('s'.repeat(200), unvalidated<typeof value>());
+    const { token } = await waiting((step) => step.token(long, options));
+    expect(await workflows.redeem(database.db, long, token, value)).toBe('sent');
+  });
+
   test('that has expired sends nothing', async () => {
     const { id, token } = await waiting((step) => step.token(approval, { expiresInMs: 60_000 }));
     const tokens = new Tokens([OLD]);

@@ -28,7 +28,7 @@ import {
   StepLimitError,
   StepMismatchError,
 } from '../job/step-errors.ts';
-import { END, isUndo, MAX_MADE_NAME_BYTES, UNDO } from '../job/step-names.ts';
+import { END, isUndo, MAX_MADE_NAME_BYTES, TOKEN, UNDO } from '../job/step-names.ts';
 import type { StepEnd, StepObservation, StepObserver } from '../job/step-observer.ts';
 import type { FoundStep } from '../queries/find-steps.ts';
 import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
@@ -312,7 +312,10 @@ export class AttemptSteps {
     // A name that is made of another one may be longer: that one was checked.
     checkText('step: name', name, MAX_MADE_NAME_BYTES);
     const undoes = isUndo(name);
-    const isMade = (undoes && this.#isUndoing) || (kind === 'wait' && name.endsWith(END));
+    const isMade =
+      (undoes && this.#isUndoing) ||
+      (kind === 'wait' && name.endsWith(END)) ||
+      (kind === 'run' && name.startsWith(TOKEN));
     if (!isMade) checkText('step: name', name, MAX_NAME_BYTES);
     if (undoes && !this.#isUndoing)
       throw new TypeError(`step '${name}': this name is taken: undoAll uses it`);

@@ -35,7 +35,7 @@ import type {
   TokenOptions,
   WaitForSignalOptions,
 } from '../job/step.ts';
-import { UNDO } from '../job/step-names.ts';
+import { TOKEN, UNDO } from '../job/step-names.ts';
 import type { StepObserver } from '../job/step-observer.ts';
 import type { StepToRecord } from '../queries/record-steps.ts';
 import type { StepErrorRecord } from '../schema/queue-steps.ts';
@@ -219,12 +219,9 @@ export class StepRun implements Step {
 
   async token(signal: SignalDefinition, options: TokenOptions = {}): Promise<string> {
     checkText('step.token: the name of the signal', signal?.name, MAX_NAME_BYTES);
-    const { expiresInMs, name = `token: ${signal.name}` } = checkOptions(
-      'step.token: options',
-      options,
-      TOKEN_OPTIONS,
-    );
-    checkText('step.token: name', name, MAX_NAME_BYTES);
+    const { expiresInMs, name: given } = checkOptions('step.token: options', options, TOKEN_OPTIONS);
+    if (given !== undefined) checkText('step.token: name', given, MAX_NAME_BYTES);
+    const name = given ?? `${TOKEN}${signal.name}`;
     if (expiresInMs !== undefined) checkDurationMs('step.token: expiresInMs', expiresInMs, 1, MAX_WAIT_MS);
     const { id: jobId } = this.#steps.attempt.job;
     // What is recorded is the time alone: a token in the database could be redeemed by all who read it.
