@@ -42,11 +42,12 @@
         (id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, group_key, weight, waiting_key) overriding system value
       select id, queue, kind, payload, priority, due_at, created_at, max_attempts, unique_key, metadata, group_key, weight, waiting_key from numbered
       order by queue, kind, waiting_key
-      on conflict (queue, kind, waiting_key) where waiting_key is not null do update set payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata, group_key = excluded.group_key, weight = excluded.weight
+      on conflict (queue, kind, waiting_key) where waiting_key is not null do update set fence = old.fence + 1,
+        payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata, group_key = excluded.group_key, weight = excluded.weight
       returning id, queue, kind, waiting_key, run_at, group_key
     ),
     replaced as (
-      update "queue_jobs" as j set payload = w.payload, priority = w.priority, max_attempts = w.max_attempts, metadata = w.metadata, group_key = w.group_key, weight = w.weight
+      update "queue_jobs" as j set fence = j.fence + 1, payload = w.payload, priority = w.priority, max_attempts = w.max_attempts, metadata = w.metadata, group_key = w.group_key, weight = w.weight
       from placed as w
       where j.queue = $21::text and j.kind = w.kind and j.waiting_key = w.waiting_key
         and j.queue = w.queue and w.until is null

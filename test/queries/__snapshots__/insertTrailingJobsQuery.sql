@@ -42,11 +42,12 @@
         (id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, waiting_key) overriding system value
       select id, queue, kind, payload, priority, due_at, created_at, max_attempts, unique_key, metadata, waiting_key from numbered
       order by queue, kind, waiting_key
-      on conflict (queue, kind, waiting_key) where waiting_key is not null do update set payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata
+      on conflict (queue, kind, waiting_key) where waiting_key is not null do update set fence = old.fence + 1,
+        payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata
       returning id, queue, kind, waiting_key, run_at
     ),
     replaced as (
-      update "queue_jobs" as j set payload = w.payload, priority = w.priority, max_attempts = w.max_attempts, metadata = w.metadata
+      update "queue_jobs" as j set fence = j.fence + 1, payload = w.payload, priority = w.priority, max_attempts = w.max_attempts, metadata = w.metadata
       from placed as w
       where j.queue = $19::text and j.kind = w.kind and j.waiting_key = w.waiting_key
         and j.queue = w.queue and w.until is null

@@ -17,7 +17,8 @@
         (id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, waiting_key) overriding system value
       select id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, rule_key from numbered
       order by queue, kind, rule_key
-      on conflict (queue, kind, waiting_key) where waiting_key is not null do update set payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata
+      on conflict (queue, kind, waiting_key) where waiting_key is not null do update set fence = old.fence + 1,
+        payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata
       returning id, queue, kind, waiting_key, run_at
     )
     select n.place, i.id, i.id = n.id as is_new, null as woke

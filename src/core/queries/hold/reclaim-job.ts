@@ -13,10 +13,11 @@ export interface ReclaimedJob {
 
 /**
  * Claims a job again after its claim was rolled back with its transaction, so that the attempt can still be
- * settled. Afterwards the job has the attempt and the fence of the first claim. Returns `undefined` if it did
- * not, otherwise why its end was requested, which may have been since.
+ * settled. Afterwards the job has the attempt and the fence of the first claim, and waits by no key. Returns
+ * `undefined` if it did not, otherwise why its end was requested, which may have been since.
  *
- * **Under concurrency.** Matches the fence from before the claim: a claim in between keeps the job.
+ * **Under concurrency.** Matches the fence from before the claim: a claim in between keeps the job, and so does
+ * a call that has replaced it while it waited.
  */
 export async function reclaimJob(
   db: Executor,
@@ -34,7 +35,7 @@ export function reclaimJobQuery(tables: QueueTables, job: ReclaimedJob): SQL {
     queue: job.queue,
     change: {
       claimedAt: sql`statement_timestamp()`,
-      set: sql`attempt = ${job.attempt}::int2, fence = j.fence + 1`,
+      set: sql`attempt = ${job.attempt}::int2, fence = j.fence + 1, waiting_key = null`,
     },
     where: sql`j.queue = ${job.queue} and j.id = ${job.id} and j.fence = ${job.fence}::int8 - 1`,
     returning: sql`j.cancel_reason`,

@@ -110,5 +110,6 @@ function replacing(tables: QueueTables, jobs: readonly NewJob[]): SQL {
     return sql`, ${sql.raw(column.name)} = ${value}`;
   });
   const costs = !haveGroupColumns(jobs) && haveCosts(tables) ? sql`, weight = null` : sql``;
-  return sql`${sql.raw(names.map((name) => `${name} = w.${name}`).join(', '))}${costs}${sql.join(own)}`;
+  const taken = sql.raw(names.map((name) => `${name} = w.${name}`).join(', '));
+  return sql`fence = j.fence + 1, ${taken}${costs}${sql.join(own)}`;
 }

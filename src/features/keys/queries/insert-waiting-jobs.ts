@@ -135,17 +135,23 @@ function conflictOf(tables: QueueTables, rule: WaitingRule, jobs: readonly NewJo
 
 const NEW_TIME = sql.raw('excluded.run_at');
 
-/** The job that waits becomes the new one. @param runAt its new time; `undefined`: it keeps its own */
+/**
+ * The job that waits becomes the new one. With a new fence: the attempt of a claim that was rolled back is not
+ * settled on it.
+ *
+ * @param runAt its new time; `undefined`: it keeps its own
+ */
 export function takingOver(tables: QueueTables, jobs: readonly NewJob[], runAt: SQL | undefined): SQL {
   const taken = ['payload', 'priority', 'max_attempts', 'metadata'];
   if (haveGroupColumns(jobs)) taken.push('group_key', 'weight');
   // The job that waits may have a cost where none of these does.
   else if (haveCosts(tables)) taken.push('weight');
   taken.push(...ownColumnsOf(tables.queueJobs).map(({ name }) => name));
-  return sql`update set ${sql.raw(taken.map((name) => `${name} = excluded.${name}`).join(', '))}${
-    runAt === undefined
-      ? sql``
-      : sql`,
+  return sql`update set fence = old.fence + 1,
+        ${sql.raw(taken.map((name) => `${name} = excluded.${name}`).join(', '))}${
+          runAt === undefined
+            ? sql``
+            : sql`,
         run_at = ${runAt}`
-  }`;
+        }`;
 }
