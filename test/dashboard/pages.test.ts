@@ -67,7 +67,7 @@ describe('every page', () => {
         "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     );
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
-    expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(answer.headers.get('referrer-policy')).toBe('same-origin');
     expect(answer.headers.get('cache-control')).toBe('no-store');
     expect(answer.headers.has('strict-transport-security')).toBe(false);
   });

@@ -15,11 +15,12 @@ if (chromiumPath === undefined) {
   console.log('SKIPPED: there is no Chromium; install it (apt-get install chromium) or set CHROMIUM_PATH');
 }
 
-export async function launch(): Promise<Browser> {
+/** @param args more of its command line */
+export async function launch(args: readonly string[] = []): Promise<Browser> {
   if (chromiumPath === undefined) throw new Error('there is no Chromium');
   return await chromium.launch({
     executablePath: chromiumPath,
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    args: ['--no-sandbox', '--disable-dev-shm-usage', ...args],
   });
 }
 
