@@ -115,6 +115,20 @@ test('a number that only a column of type json holds keeps back no other job', a
   }
 });
 
+test('rows of two kinds may wait by one key', async () => {
+  const [orders, stock] = ['orders', 'stock'].map((kind) =>
+    defineJob(kind, { payload: unvalidated<unknown>(), queue: 'sync' }),
+  );
+  await database.client`
+    insert into "legacy tasks" (type, data, key) values ('orders', '1', null), ('stock', '2', null), ('stock', '3', null)`;
+  const waits = () => ({ uniqueKey: 'tenant-7', unique: 'waiting' }) as const;
+  const report = await importJobs(database.db, from.table(options), {
+    orders: { job: orders as JobDefinition, options: waits },
+    stock: { job: stock as JobDefinition, options: waits },
+  });
+  expect(report).toMatchObject({ imported: 2, leftJobs: [{ id: '3', why: 'duplicate' }] });
+});
+
 test('a deadline is counted from the import; a row that is due behind it is left', async () => {
   const timed = defineJob('timed', { payload: unvalidated<unknown>(), deadlineMs: 3_600_000 });
   await database.client`alter table "legacy tasks" add made timestamptz`;

@@ -106,7 +106,7 @@ function isTrailing(rule: KeyRule): boolean {
   return rule.type === 'throttle' && rule.trailing;
 }
 
-/** One job for each key, and for each given job which of them it is. */
+/** One job for each key of a queue and kind, and for each given job which of them it is. */
 function distinctKeys(
   jobs: readonly NewJob[],
   rule: KeyRule,
@@ -115,7 +115,7 @@ function distinctKeys(
   const distinct: NewJob[] = [];
   const found = new Map<string, number>();
   const places = jobs.map((job) => {
-    const key = JSON.stringify([job.queue, job.rule?.key]);
+    const key = JSON.stringify([job.queue, job.kind, job.rule?.key]);
     const place = found.get(key);
     const first = place === undefined ? undefined : distinct[place];
     if (place === undefined || first === undefined) {

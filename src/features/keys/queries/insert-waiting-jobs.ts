@@ -136,8 +136,8 @@ function conflictOf(tables: QueueTables, rule: WaitingRule, jobs: readonly NewJo
 const NEW_TIME = sql.raw('excluded.run_at');
 
 /**
- * The job that waits becomes the new one. With a new fence: the attempt of a claim that was rolled back is not
- * settled on it.
+ * The job that waits becomes the new one. With a new fence: the attempt of a claim that was rolled back is
+ * not settled on it.
  *
  * @param runAt its new time; `undefined`: it keeps its own
  */
