@@ -41,8 +41,8 @@ export interface Begun {
 /**
  * Records that held jobs of one queue, claimed without beginning, are about to begin: from here on a crash
  * spends the attempt. Returns the ids still held; the others must not run. Can be repeated when its result is
- * lost: it changes no fence and no attempt, and not the time of the first one, which is compared with wake-ups
- * that came since. No index contains `claimed_at`, so the update is HOT.
+ * lost: it changes no fence and no attempt, and not the time of the first one, with which the times of
+ * wake-ups are compared. No index contains `claimed_at`, so the update is HOT.
  *
  * **Under concurrency.** Fenced as `finishJobs` is: a job that was given back, taken over or ended in between
  * does not match. Where another transaction is just changing the job, this waits for it and looks again.

@@ -16,8 +16,8 @@ export interface ReclaimedJob {
  * settled. Afterwards the job has the attempt and the fence of the first claim, and waits by no key. Returns
  * `undefined` if it did not, otherwise why its end was requested, which may have been since.
  *
- * **Under concurrency.** Matches the fence from before the claim: a claim in between keeps the job, and so does
- * a call that has replaced it while it waited.
+ * **Under concurrency.** Matches the fence from before the claim: a claim in between keeps the job, and so
+ * does a call that has replaced it while it waited.
  */
 export async function reclaimJob(
   db: Executor,
