@@ -410,8 +410,9 @@ describe('pause and resume', () => {
 });
 
 describe('what stands in the way is one sentence, and ends with 1', () => {
-  test('no database at all', async () => {
-    const { code, stderr } = await runCli(cli.bin, ['status'], { cwd, env: {} });
+  // No driver reads the file of that service.
+  test.each([{}, { PGSERVICE: 'shop' }])('no database at all: %j', async (env) => {
+    const { code, stderr } = await runCli(cli.bin, ['status'], { cwd, env });
     // The repository around the tests has a drizzle.config.ts without an address.
     expect({ code, stderr }).toEqual({
       code: 1,

@@ -104,6 +104,14 @@ describe('enqueue', () => {
     expect((await queue.list(database.db)).jobs).toEqual([]);
   });
 
+  test('works where the queue requires a transaction', async () => {
+    const jobs = app['src/jobs.mjs'].replace('createQueue({', 'createQueue({ requireTransaction: true,');
+    const folder = await cli.project({ ...app, 'src/jobs.mjs': jobs });
+    expect(jobs).toContain('requireTransaction');
+    const ended = await runCli(cli.bin, ['enqueue', 'greet', '{"name":"Ada"}'], { cwd: folder, env: env() });
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Enqueued job \d+\.$/m) });
+  });
+
   test('is due at a time, and not at what another command takes for hours ago', async () => {
     const { stdout } = await enqueue('Ada', '--run-at', '2100-01-01', '--json');
     const { runAt } = (await queue.find(database.db, JSON.parse(stdout).id)) ?? {};
@@ -276,6 +284,10 @@ describe('work', () => {
     expect(await runCli(cli.bin, ['work'], { cwd: folder, env: env() })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('queue.config.ts has no handlers'),
+    });
+    expect(await run('work', '--drain', '--url', database.url)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('takes no --url'),
     });
     const bare = await cli.project();
     const { code, stderr } = await runCli(cli.bin, ['work', '--url', database.url], { cwd: bare });

@@ -88,6 +88,10 @@ describe('a value of an own column', () => {
   });
 });
 
+test.each(['id:1e2', 'id:0x2A', 'id:12.0', 'worker:1e2'])('%s is no number of a row', (filter) => {
+  expect(read(filter).problems).toHaveLength(1);
+});
+
 describe('a time', () => {
   test.each([
     ['2026-11-20', '2026-11-20T00:00:00.000Z'],

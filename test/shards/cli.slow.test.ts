@@ -137,6 +137,7 @@ test('the other commands are about the one that --shard names', async () => {
   for (const [args, why] of [
     [['status'], 'has several databases; say which one: --shard a, --shard b, --shard c, --shard d'],
     [['status', '--shard', 'aa'], "has no shard 'aa' (did you mean a?)"],
+    [['status', '--shard', 'constructor'], "has no shard 'constructor'"],
     [['work', '--url', databases[0]?.at.url ?? ''], 'say whose queue is at --url'],
   ] as const) {
     const ended = await run(...args);

@@ -49,7 +49,8 @@ export async function actOnMany<TSums extends Readonly<Record<string, number>>>(
     else await output.line(found === undefined ? '' : `${act.name} would affect ${counted(found)}.`);
     return 0;
   }
-  if (found?.jobs === 0) {
+  // Where the count has ended before the jobs did, there may be some.
+  if (found?.jobs === 0 && !found.isLeast) {
     if (output.json) await output.document({ matched: 0 });
     else await output.line('No matching jobs.');
     return 0;

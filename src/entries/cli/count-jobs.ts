@@ -41,5 +41,6 @@ export async function countJobs(
 
 /** Such as `3 jobs` or `at least 10,000 jobs`. */
 export function counted({ jobs, isLeast }: Counted): string {
+  if (jobs === 0 && isLeast) return 'an unknown number of jobs';
   return `${isLeast ? 'at least ' : ''}${jobs.toLocaleString('en')} ${jobs === 1 ? 'job' : 'jobs'}`;
 }

@@ -37,7 +37,7 @@ export async function openSource(
   system: string,
   flags: SourceFlags,
 ): Promise<OpenSource> {
-  const takes = TAKES[system];
+  const takes = Object.hasOwn(TAKES, system) ? TAKES[system] : undefined;
   if (takes === undefined) throw misused(`import takes ${SYSTEMS.join(', ')}; got ${system}`);
   for (const name of ALL) {
     if (flags[name] !== undefined && !takes.includes(name))

@@ -153,7 +153,7 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
       c,
       404,
       'Not found',
-      'The action or its target was not found, or is outside your scope.',
+      'The action or its target was not found or is outside your scope.',
     );
   });
   app.notFound(async (c) => await refused(c, 404, 'Page not found', 'There is no page at this address.'));
@@ -173,18 +173,18 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
     console.error('drizzle-queue dashboard:', describeThrown(error));
     if (error instanceof MissingMigrationError)
       return await refused(c, 500, 'Tables are missing', error.message);
-    return await refused(c, 500, 'Something failed', 'The error is in the log of the server.');
+    return await refused(c, 500, 'Something failed', 'The error is in the server log.');
   });
   return app;
 }
 
 const NOT_A_FORM =
-  'An action must be sent as a form of at most 24 kB, without characters that PostgreSQL cannot keep. ' +
+  'An action must be sent as a form of at most 24 kB, without characters that PostgreSQL refuses. ' +
   'Nothing was done.';
 
 const REFUSED_FORM =
   'This form was not sent from a page of this dashboard. Behind a proxy that changes the host, add the ' +
-  'address that browsers see to the option trustedOrigins.';
+  'address that browsers see to trustedOrigins.';
 
 function pagesOf(app: Hono<Env>): void {
   const show = async (c: Context<Env>, page: Child | Promise<Child>, status = 200) =>

@@ -142,7 +142,7 @@ type Read = (value: string) => unknown;
 
 const textOf: Read = (value) => (value === '' ? undefined : value);
 const idOf: Read = (value) => {
-  const id = Number(value.replace(/^#/, ''));
+  const id = Number(/^#?(\d+)$/.exec(value)?.[1]);
   return Number.isSafeInteger(id) && id > 0 ? id : undefined;
 };
 const stateOf: Read = (value) => STATES.find((state) => state === value);

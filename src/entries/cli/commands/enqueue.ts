@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { given } from '../../../internal.ts';
+import type { Executor } from '../../../index.ts';
+import { given, transact } from '../../../internal.ts';
 import { durationMs, integer, jsonValue, laterTime, parsedJson, text } from '../arguments.ts';
 import { configOf, definitionsOf } from '../configured.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
@@ -62,10 +63,20 @@ async function enqueue({ project, args: [kind = '', json], flags, output }: Cont
     metadata: metadata as Record<string, unknown> | undefined, // It is an object.
   });
   // The definition validates the payload, whatever its type.
-  const { id, duplicate } = await project.queue.enqueue(project.db, job, payload as never, options as never);
+  const { db, queue } = project;
+  const enqueue = (on: Executor) => queue.enqueue(on, job, payload as never, options as never);
+  const { id, duplicate } = await enqueue(db).catch((error: unknown) => {
+    if (!wantsTransaction(error)) throw error;
+    return transact(db, enqueue);
+  });
   if (output.json) await output.document({ id, duplicate });
   else await output.line(duplicate ? `Job ${id} already has this key.` : `Enqueued job ${id}.`);
   return undefined;
+}
+
+/** Whether the queue refuses what is no transaction. Without it none is begun: some drivers have none. */
+function wantsTransaction(error: unknown): boolean {
+  return error instanceof TypeError && error.message.includes('requires a transaction');
 }
 
 async function payloadOf(json: string | undefined): Promise<unknown> {

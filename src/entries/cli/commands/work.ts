@@ -18,7 +18,7 @@ import { sentenceOf } from '../sentence-of.ts';
 import { complain } from '../terminal/complain.ts';
 import type { Output } from '../terminal/output.ts';
 
-interface Flags {
+interface Flags extends CommonFlags {
   readonly watch?: boolean;
   readonly drain?: number | true;
   readonly queue?: readonly string[];
@@ -56,6 +56,13 @@ function foldersOf({ config }: CommonFlags): string[] {
 
 async function work({ project, flags, output }: Context<Flags>): Answer {
   const config = configOf(project, 'work');
+  // Another one would be without what the app has given its own, such as its schema and the size of its pool.
+  if (flags.url !== undefined) {
+    throw misused(
+      'work runs handlers with the db of queue.config.ts, and takes no --url: ' +
+        'change the address that this db reads, for example DATABASE_URL',
+    );
+  }
   const handlers = await handlersOf(config);
   if (handlers.length === 0) throw new Failure('There is nothing to do: queue.config.ts has no handlers');
   const { db, queue, shards, load } = project;

@@ -127,9 +127,10 @@ function placeIn(config: QueueConfig, { shard, url, all }: Whereabouts): Shard &
     const what = url === undefined ? 'which one' : 'whose queue is at --url';
     throw misused(`queue.config.ts has several databases; say ${what}: --shard ${names.join(', --shard ')}`);
   }
-  const found = config.shards[shard ?? first];
+  const name = shard ?? first;
+  const found = Object.hasOwn(config.shards, name) ? config.shards[name] : undefined;
   if (found !== undefined) return shard === undefined ? found : { ...found, name: shard };
-  const close = nearest(shard ?? first, names);
+  const close = nearest(name, names);
   throw misused(
     `queue.config.ts has no shard '${shard}'` +
       (close === undefined ? `; there are ${names.join(', ')}` : ` (did you mean ${close}?)`),
@@ -169,7 +170,7 @@ function credentialsFrom(
   known: DrizzleConfig | undefined,
   drizzleConfig: string | undefined,
 ): { readonly credentials: Credentials; readonly source: string } {
-  const { DATABASE_URL, PGHOST, PGDATABASE, PGSERVICE } = process.env;
+  const { DATABASE_URL, PGHOST, PGDATABASE } = process.env;
   if (url !== undefined) return { credentials: url, source: '--url' };
   if (known?.credentials !== undefined && drizzleConfig !== undefined)
     return {
@@ -177,8 +178,7 @@ function credentialsFrom(
       source: relative(process.cwd(), drizzleConfig) || drizzleConfig,
     };
   if (DATABASE_URL) return { credentials: DATABASE_URL, source: 'DATABASE_URL' };
-  if (PGHOST || PGDATABASE || PGSERVICE)
-    return { credentials: undefined, source: 'PGHOST and the other PG… variables' };
+  if (PGHOST || PGDATABASE) return { credentials: undefined, source: 'PGHOST and the other PG… variables' };
   throw new Failure(
     'No database found: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here ' +
       'or above, and DATABASE_URL is not set. Pass --url, or start with `npx drizzle-queue init`',
