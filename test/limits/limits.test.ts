@@ -202,6 +202,12 @@ describe('set', () => {
     expect(await database.client`select from queue_limits`).toHaveLength(0);
   });
 
+  test.each(['groups', 'kinds'])('limitsIn refuses %s: null', (setting) => {
+    expect(() => limitsIn(control, { mail: { [setting]: null } as never })).toThrow(
+      new RegExp(`^limitsIn: 'mail': ${setting} must be`),
+    );
+  });
+
   test('says which line the schema lacks when there is no table', async () => {
     const [{ client, db } = database] = await database.connect();
     await client`set search_path = pg_catalog`;

@@ -1,5 +1,11 @@
 import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
-import { checkDurationMs, checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
+import {
+  checkDurationMs,
+  checkInteger,
+  checkObject,
+  checkText,
+  MAX_NAME_BYTES,
+} from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
 
 /** At most `limit` starts in any window of `perMs` milliseconds. */
@@ -118,10 +124,20 @@ export function checkQueueLimits(queue: string, limits: QueueLimits): DeclaredQu
     ? Object.fromEntries(limits.kinds.map((kind) => [kind, {}]))
     : limits.kinds;
   const kinds =
-    given &&
-    Object.fromEntries(Object.entries(given).map(([kind, one]) => [kind, checkKind(what, kind, one)]));
+    given === undefined
+      ? undefined
+      : Object.fromEntries(
+          Object.entries(checkObject(`${what}: kinds`, given)).map(([kind, one]) => [
+            kind,
+            checkKind(what, kind, one),
+          ]),
+        );
   const groups = limits.groups === 'fair' ? {} : limits.groups;
-  return { ...ofQueue, kinds, groups: groups && checkGroups(`${what}: groups`, groups) };
+  return {
+    ...ofQueue,
+    kinds,
+    groups: groups === undefined ? undefined : checkGroups(`${what}: groups`, groups),
+  };
 }
 
 function checkKind(what: string, kind: string, settings: LimitSettings): LimitSettings {

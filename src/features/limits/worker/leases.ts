@@ -212,6 +212,8 @@ export class Leases implements BackgroundPart {
   async #look(): Promise<void> {
     const { db, tables, workerId } = this.#options;
     const asked = this.#allowances.map((one) => ({ ...one, version: one.lease.version }));
+    // What is heard meanwhile may be about a change that this look does not see.
+    this.#lookMs = Number.POSITIVE_INFINITY;
     try {
       const questions = asked.map(({ lease }) => lease.question);
       const looks = await findLeases(db, tables, workerId, questions);
@@ -223,13 +225,13 @@ export class Leases implements BackgroundPart {
         starts?.noteRate(look.rate);
       }
       this.#delays.reset();
-      this.#lookMs = nowMs + jitter(this.#restMs());
+      this.#lookMs = Math.min(this.#lookMs, nowMs + jitter(this.#restMs()));
       for (const limiter of this.#turns.keys()) {
         limiter.noteChange();
         this.wake(limiter);
       }
     } catch (error) {
-      this.#lookMs = performance.now() + this.#delays.next();
+      this.#lookMs = Math.min(this.#lookMs, performance.now() + this.#delays.next());
       this.#report(error, 'looking at limits');
     }
   }
