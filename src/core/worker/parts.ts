@@ -1,3 +1,4 @@
+import { hasOneConnection } from '../drivers/detect.ts';
 import { listenOrPoll } from '../drivers/listen-or-poll.ts';
 import { pruneResults } from '../queries/operate/prune-results.ts';
 import type { InContext } from '../runtime.ts';
@@ -120,7 +121,7 @@ export class WorkerParts {
         this.#watch.look();
       },
       onProven: (connection) => {
-        const own = new OwnConnection(connection);
+        const own = new OwnConnection(connection, () => statements.noteAnswerBeside());
         statements.offer(own);
         this.liveness.holdSession(own);
       },
@@ -147,7 +148,7 @@ export class WorkerParts {
   }
 
   #makeLiveness(): Liveness {
-    const { statements, tables, settings, handlers, workerId, events } = this.#options;
+    const { db, statements, tables, settings, handlers, workerId, events } = this.#options;
     return new Liveness({
       ...settings,
       db: statements.of('heartbeat'),
@@ -158,6 +159,8 @@ export class WorkerParts {
       kinds: [...handlers.keys()],
       events,
       onSilence: () => {
+        // On one connection others wait behind the same transaction, and take nothing over.
+        if (hasOneConnection(db)) return;
         for (const loop of this.loops) loop.forsake();
       },
       hasJobs: () => this.loops.some(({ attempts }) => attempts.size > 0),

@@ -200,6 +200,39 @@ test('a sort of statements that is merely slow gets more time, and then keeps it
   expect(losses).toBeGreaterThan(0);
 });
 
+test('a sort gets more time, too, where only the connection that listens is answered', async () => {
+  const { db } = await pooled();
+  const statements = statementsOn(db);
+  const beside = database.db;
+  const own = new OwnConnection(
+    { runner: beside, signal: new AbortController().signal, abandon: () => undefined },
+    () => statements.noteAnswerBeside(),
+  );
+  const beat = setInterval(() => void failure(own.runner.execute(PID)), 50);
+  onTestFinished(() => clearInterval(beat));
+  const locked = statements.of('claims', LEAST);
+  for (let losses = 0; losses < 3; losses++) {
+    const startMs = performance.now();
+    expect(await failure(locked.execute(sql`select pg_sleep(30)`))).toBeInstanceOf(NoAnswerError);
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(LEAST.leastMs * 2 ** losses);
+  }
+});
+
+test('a statement that is given up is sent once, also of a start', async () => {
+  let sent = 0;
+  // As a query of Drizzle: it is sent by each look at it.
+  const lazy = Object.fromEntries([['then', () => void sent++]]);
+  const db = Object.create(database.db, { execute: { value: () => lazy } });
+  const statements = statementsOn(db);
+  for (const part of ['start', 'claims'] as const) {
+    sent = 0;
+    expect(await failure(statements.of(part, LEAST).execute(PID))).toBeInstanceOf(NoAnswerError);
+    // The look at what comes late.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(sent).toBe(1);
+  }
+});
+
 test('a stall of the whole server gives a sort no more time than the stall took', async () => {
   const { db, pool, proxy } = await pooled();
   const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);

@@ -15,12 +15,15 @@ export interface Connection {
 /** The same, which knows how long it has owed an answer. */
 export class OwnConnection implements Connection {
   readonly #connection: Connection;
+  readonly #onAnswer: () => void;
   readonly #askedMs = new Set<{ readonly sinceMs: number }>();
   readonly #answered = new Condition();
   readonly runner: Runner = { execute: (query) => this.#execute(query) };
 
-  constructor(connection: Connection) {
+  /** @param onAnswer is called for each answer that comes on it */
+  constructor(connection: Connection, onAnswer: () => void = () => undefined) {
     this.#connection = connection;
+    this.#onAnswer = onAnswer;
   }
 
   get signal(): AbortSignal {
@@ -48,7 +51,9 @@ export class OwnConnection implements Connection {
     const asked = { sinceMs: performance.now() };
     this.#askedMs.add(asked);
     try {
-      return await this.#connection.runner.execute(query);
+      const answer = await this.#connection.runner.execute(query);
+      this.#onAnswer();
+      return answer;
     } finally {
       this.#askedMs.delete(asked);
       this.#answered.signal();

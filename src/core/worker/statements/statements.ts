@@ -89,6 +89,7 @@ export class Statements {
   readonly #over = new AbortController();
   /** When the pool last answered anything, by the monotonic clock. */
   #answeredMs = Number.NEGATIVE_INFINITY;
+  #besideMs = Number.NEGATIVE_INFINITY;
   readonly #poolIsWell = new Condition();
   /** The app has ended its pool: nothing goes out through it any more. */
   #poolHasEnded = false;
@@ -144,8 +145,14 @@ export class Statements {
     return this.#sender.prepares;
   }
 
+  /** When the last statement was answered, of whatever connection. */
   get answeredMs(): number {
-    return this.#answeredMs;
+    return Math.max(this.#answeredMs, this.#besideMs);
+  }
+
+  /** One was answered that no runner has sent: the server is not silent. */
+  noteAnswerBeside(): void {
+    this.#besideMs = performance.now();
   }
 
   /** Sends a statement by whatever answers: the pool as a rule. */
@@ -327,17 +334,18 @@ class PartRunner implements WorkerRunner {
     return new Promise((resolve, reject) => {
       const startMs = performance.now();
       const statement = this.#statements.send(query, { prepared: this.#prepared, part: this.part });
-      const { answer } = statement;
+      // Once: a query of Drizzle's is sent anew by each look at it. A value that is not a database may answer
+      // with anything.
+      const answer = Promise.resolve(statement.answer);
       const { deadlines } = this.#statements;
       let isGivenUp = false;
       const deadline = deadlines.add(this.#deadlineMs, () => {
         isGivenUp = true;
         this.#open.delete(deadline);
-        reject(this.#giveUp(statement, startMs));
+        reject(this.#giveUp(statement, answer, startMs));
       });
       this.#open.set(deadline, startMs);
-      // A value that is not a database may answer with anything.
-      Promise.resolve(answer).then(
+      answer.then(
         (result) => {
           const beforeMs = this.#statements.noteAnswer();
           if (isGivenUp) return;
@@ -377,13 +385,13 @@ class PartRunner implements WorkerRunner {
     this.#silentSinceMs = undefined;
   }
 
-  #giveUp(statement: SentStatement, startMs: number): NoAnswerError {
+  #giveUp(statement: SentStatement, answer: Promise<unknown>, startMs: number): NoAnswerError {
     this.#silentSinceMs ??= startMs;
     if (this.#statements.answeredMs > startMs) this.#patience *= 2;
     const waitedMs = performance.now() - startMs;
     const mayComeLate = statement.abandon(new NoAnswerError(this.part, waitedMs));
     const settled = () => undefined;
-    const late = mayComeLate ? Promise.resolve(statement.answer).then(settled, settled) : undefined;
+    const late = mayComeLate ? answer.then(settled, settled) : undefined;
     this.#statements.noteNoAnswer(late);
     return new NoAnswerError(this.part, waitedMs, late);
   }
