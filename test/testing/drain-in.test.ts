@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import {
   createQueue,
+  type Database,
   defineJob,
   defineSchedule,
   fixedBackoff,
@@ -14,12 +15,14 @@ import {
   snooze,
   type TransactionOf,
   unvalidated,
+  workflowsIn,
 } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { drainIn, inTransaction, travel } from 'drizzle-queue/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addWorkflowTables } from '../support/control-tables.ts';
 import { type UsedTestDatabase, useTestDatabase } from '../support/test-database.ts';
 import { DATABASES, useDatabaseOn } from './open-databases.ts';
 
@@ -478,6 +481,34 @@ describe('drainIn beside others', () => {
     });
     await queue.schedules.remove(database.db, 'theirs');
     expect((await queue.list(database.db)).jobs).toMatchObject([{ payload: 'theirs', state: 'due' }]);
+  });
+
+  test('leaves what waits for a job that they have ended and that is not counted', async () => {
+    await addWorkflowTables(database);
+    const flows = createQueue({ workflows: workflowsIn(workflowTables) });
+    const enqueueFlow = async (db: Database, whose: string) => {
+      const { jobIds } = await flows.workflows.enqueueFlow(db, (flow) => {
+        const first = flow.add(parent, `${whose}, first`);
+        flow.add(work, `${whose}, last`, { after: [first], onFailure: 'run' });
+      });
+      return jobIds as [number, number];
+    };
+    const [first, last] = await enqueueFlow(database.db, 'theirs');
+    await flows.cancel(database.db, first);
+    await inTransaction(database.db, async (tx) => {
+      const ran: string[] = [];
+      const handlers = [parent, work].map((job) => handle(job, ({ payload }) => void ran.push(payload)));
+      await enqueueFlow(tx, 'ours');
+      await drainIn(tx, { queue: flows, handlers, until: { hours: 1 } });
+      expect(ran).toEqual(['ours, first', 'ours, last']);
+      await flows.enqueue(tx, parent, 'alone');
+      await drainIn(tx, { queue: flows, handlers: handlers.slice(0, 1) });
+      expect(ran.slice(2)).toEqual(['alone']);
+      await drainIn(tx, { queue: flows, handlers, all: true });
+      expect(ran.slice(3)).toContain('theirs, last');
+    });
+    expect(await flows.find(database.db, last)).toMatchObject({ state: 'waiting', attempt: 0 });
+    await flows.cancel(database.db, last);
   });
 
   test('takes a job that they have committed once it was debounced or replaced here', async () => {

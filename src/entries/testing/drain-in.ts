@@ -22,6 +22,7 @@ import {
 import { type ContextFeature, checkRunOptions, type Transition } from '../../testing-face.ts';
 import { Calendar } from './calendar.ts';
 import { findNextJob } from './find-next-job.ts';
+import { findTalliedHere } from './find-tallied-here.ts';
 import { findUnserved, type Unserved } from './find-unserved.ts';
 import { runJob } from './run-job.ts';
 import { type Passage, shiftEnded } from './shift-ended.ts';
@@ -150,6 +151,10 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     passages.push({ at: await shiftTimes(tx, queue, { ms, written, only: 'live' }), ms });
     passedMs += ms;
   };
+  const moveOn = async () => {
+    const batchIds = all ? undefined : await findTalliedHere(tx, queue);
+    return batchIds?.length !== 0 && (await workflows?.moveOnIn(tx, batchIds));
+  };
   for (;;) {
     const putOffMs = untilMs - startMs - passedMs;
     const horizon = { untilMs: untilMs - passedMs, putOffMs, lastId, again };
@@ -160,7 +165,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     const jobMs = next === undefined ? Number.POSITIVE_INFINITY : clockMs + next.dueInMs;
     const nextMs = Math.min(tickMs, jobMs);
     // Time passes only once nothing is left to do: a wait must not end late for what has ended before.
-    if (nextMs > clockMs && (await workflows?.moveOnIn(tx))) continue;
+    if (nextMs > clockMs && (await moveOn())) continue;
     if (nextMs === Number.POSITIVE_INFINITY) {
       if (untilMs > clockMs) await pass(untilMs - clockMs);
       break;
