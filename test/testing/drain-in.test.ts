@@ -511,6 +511,53 @@ describe('drainIn beside others', () => {
     await flows.cancel(database.db, last);
   });
 
+  // In hours from the beginning; the handler sets the schedule after this many.
+  test.each([
+    { after: 0, ticks: [1, 2, 3] },
+    { after: 1.5, ticks: [2, 3] },
+  ])('fires a schedule that they have committed once a handler has set it, after $after h', async (each) => {
+    const hourly = defineSchedule('hourly', { job: work, payload: 'tick', every: HOUR_MS, catchUp: 'all' });
+    const beginMs = Date.now();
+    await queue.schedules.set(database.db, hourly);
+    await inTransaction(database.db, async (tx) => {
+      const setting = handle(parent, async ({ payload, db }: HandlerContext<typeof parent, Tx>) => {
+        // What failed is undone, and the schedule is theirs again.
+        const again = payload === 'fails' ? { ...hourly, payload: 'undone' } : hourly;
+        await queue.schedules.set(db, again);
+        if (payload === 'fails') throw new NonRetryableError('no');
+      });
+      await queue.enqueue(tx, parent, 'fails');
+      await queue.enqueue(tx, parent, 'sets', { delayMs: each.after * HOUR_MS });
+      const options = { queue, handlers: [setting, handle(work, () => {})], failFast: false };
+      const { ran } = await drainIn(tx, { ...options, until: { hours: 3.5 } });
+      const ticks = ran.flatMap(({ job }) => (job.kind === 'work' ? [String(job.metadata.tick)] : []));
+      const hours = ticks.map((tick) => (Date.parse(tick) - beginMs) / HOUR_MS);
+      expect(hours.map((hour) => Math.round(hour * 10) / 10)).toEqual(each.ticks);
+      // The next one is as far as that.
+      expect((await drainIn(tx, { ...options, until: { hours: 1 } })).ran).toHaveLength(1);
+    });
+    await queue.schedules.remove(database.db, 'hourly');
+  });
+
+  test('fires no schedule that they commit meanwhile', async () => {
+    const theirs = defineSchedule('theirs', { job: work, payload: 'theirs', every: HOUR_MS });
+    const ours = defineSchedule('ours', { job: parent, payload: 'ours', every: HOUR_MS });
+    await inTransaction(database.db, async (tx) => {
+      const ran: string[] = [];
+      const handlers = [
+        handle(parent, async ({ payload }) => {
+          ran.push(payload);
+          if (ran.length === 1) await queue.schedules.set(database.db, theirs);
+        }),
+        handle(work, ({ payload }) => void ran.push(payload)),
+      ];
+      await queue.schedules.set(tx, ours);
+      await drainIn(tx, { queue, handlers, until: { hours: 3.5 } });
+      expect(ran).toEqual(['ours', 'ours', 'ours']);
+    });
+    expect(await queue.schedules.remove(database.db, 'theirs')).toBe(true);
+  });
+
   test('takes a job that they have committed once it was debounced or replaced here', async () => {
     const key = 'older';
     const hour = { delayMs: HOUR_MS };

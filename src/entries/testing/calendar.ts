@@ -22,39 +22,22 @@ export class Calendar {
   #lookedAt = 'infinity';
   /** Whether it has fired since then, so that no handler has run. */
   #hasFired = false;
+  /** The schedules that this transaction has written and that tick in time, with the kinds of their jobs. */
+  #own: ReadonlyMap<string, string> = new Map();
+  /** Schedules that another transaction has. */
+  readonly #locked: string[] = [];
 
-  private constructor(
+  constructor(
     private readonly db: Executor,
     private readonly queue: Queue,
-    private readonly kinds: readonly string[],
-    private readonly written: boolean,
-    /** Of ticks after that it knows nothing. */
-    private readonly untilMs: number,
-    /** The schedules that are not to fire. */
-    private readonly except: string[],
+    private readonly given: {
+      readonly kinds: readonly string[];
+      /** Whether only schedules that this transaction has written. */
+      readonly written: boolean;
+      /** Of ticks after that it knows nothing. */
+      readonly untilMs: number;
+    },
   ) {}
-
-  static async of(
-    db: Executor,
-    queue: Queue,
-    {
-      kinds,
-      written,
-      untilMs,
-    }: { readonly kinds: readonly string[]; readonly written: boolean; readonly untilMs: number },
-  ): Promise<Calendar> {
-    const tables = schedulesOf(queue)?.tables;
-    const others =
-      tables === undefined || !written
-        ? []
-        : await queryScheduleRows(
-            db,
-            tables,
-            sql`select s.name from ${tables.queueSchedules} as s where not (${writtenHere('s')})`,
-          );
-    const names = others.map(({ name }) => String(name));
-    return new Calendar(db, queue, kinds, written, untilMs, names);
-  }
 
   /**
    * When the next tick comes, in milliseconds since 1970; `Infinity` where there is none in time.
@@ -65,26 +48,40 @@ export class Calendar {
     const schedules = schedulesOf(this.queue);
     if (schedules === undefined) return Number.POSITIVE_INFINITY;
     const nowMs = await this.#takeIn(schedules.tables, passedMs);
+    const { kinds, written, untilMs } = this.given;
+    const own = [...this.#own].flatMap(([name, kind]) => (kinds.includes(kind) ? [name] : []));
     const [next] = await findDueSchedules(this.db, schedules.tables, {
-      declared: [],
-      kinds: this.kinds,
-      except: this.except,
-      horizonMs: this.untilMs - nowMs,
+      declared: written ? own : [],
+      kinds: written ? [] : kinds,
+      except: this.#locked,
+      horizonMs: untilMs - nowMs,
       limit: 1,
     });
     this.#next = next;
     const nextMs = next?.nextAtMs ?? Number.POSITIVE_INFINITY;
-    return nextMs > this.untilMs ? Number.POSITIVE_INFINITY : nextMs;
+    return nextMs > untilMs ? Number.POSITIVE_INFINITY : nextMs;
   }
 
   /**
    * What a handler has set since the last look begins at the time of the calendar, not at the database's. It
-   * is known by its next tick, which is the moment of the set until it has been looked at. So does the tick
-   * of a job that a handler has enqueued by `runNow`.
+   * is known by its next tick, which is the moment of the set until it has been looked at. Of a schedule that
+   * others had committed before, the ticks until then were theirs. The tick of a job that a handler has
+   * enqueued by `runNow` is at the time of the calendar, too.
    */
   async #takeIn(tables: Schedules['tables'], passedMs: number): Promise<number> {
+    const { written, untilMs } = this.given;
     const passed = sql`${passedMs}::float8 * interval '1 millisecond'`;
     const since = sql`${this.#lookedAt}::text::timestamptz`;
+    const isNew = sql`(s.next_at >= ${since} and s.next_at <= s.passed_at
+      and s.next_at <= statement_timestamp())`;
+    const clock = sql`statement_timestamp() + ${passed}`;
+    const known = JSON.stringify([...this.#own.keys()]);
+    const wasTheirs =
+      passedMs === 0 || !written
+        ? sql`false`
+        : sql`s.next_at < ${clock}
+            and (s.name in (select jsonb_array_elements_text(${known}::text::jsonb))) is not true`;
+    const beginsAt = sql`case when ${isNew} then s.next_at + ${passed} else ${clock} end`;
     const tick = sql`j.metadata ->> 'tick'`;
     const runNow =
       passedMs === 0 || this.#hasFired
@@ -104,15 +101,20 @@ export class Calendar {
       sql`
         with taken_in as (
           update ${tables.queueSchedules} as s
-          set next_at = s.next_at + ${passed}, passed_at = greatest(s.passed_at, s.next_at + ${passed}),
+          set next_at = ${beginsAt}, passed_at = greatest(s.passed_at, ${beginsAt}),
             created_at = s.created_at
-              + case when s.created_at = s.next_at then ${passed} else '0'::interval end
-          where s.next_at >= ${since} and s.next_at <= s.passed_at
-            and s.next_at <= statement_timestamp() and ${writtenHere('s')}
+              + case when ${isNew} and s.created_at = s.next_at then ${passed} else '0'::interval end
+          where (${isNew} or ${wasTheirs}) and ${writtenHere('s')}
         )${runNow}
-        select statement_timestamp()::text as now, ${epochMs('statement_timestamp()')} as now_ms`,
+        select statement_timestamp()::text as now, ${epochMs('statement_timestamp()')} as now_ms,
+          (
+            select json_object_agg(s.name, s.kind) from ${tables.queueSchedules} as s
+            where s.next_at <= to_timestamp(${untilMs}::float8 / 1000) and s.declared_by is null
+              and ${writtenHere('s')}
+          )::text as own`,
     );
     this.#lookedAt = String(row?.now);
+    this.#own = new Map(Object.entries(JSON.parse(String(row?.own ?? '{}'))));
     this.#hasFired = false;
     return Number(row?.now_ms);
   }
@@ -126,13 +128,13 @@ export class Calendar {
     const fired = await fireSchedules(this.db, schedules.tables, [toFiring({ ...next, nowMs })], undefined);
     this.#hasFired = true;
     // Another transaction has it.
-    if (fired.length === 0) this.except.push(next.name);
+    if (fired.length === 0) this.#locked.push(next.name);
   }
 
   async close(passedMs: number): Promise<void> {
     // Ticks of `every` are whole seconds: moved by less, the one that has just fired would come again.
     const ms = passedMs - (passedMs % 1_000);
-    if (ms > 0) await shiftTimes(this.db, this.queue, { ms, written: this.written, only: 'calendar' });
+    if (ms > 0) await shiftTimes(this.db, this.queue, { ms, written: this.given.written, only: 'calendar' });
   }
 }
 

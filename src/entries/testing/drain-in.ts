@@ -130,7 +130,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const serial = serialQueues(queue);
   const written = !all;
   const { nowMs: startMs, untilMs } = await timeOf('drainIn: until', tx, queue.tables, until);
-  const calendar = await Calendar.of(tx, queue, { kinds, written, untilMs });
+  const calendar = new Calendar(tx, queue, { kinds, written, untilMs });
   // `createQueue` has put it there, or nothing.
   const workflows = queue.workflows as ContextFeature | undefined;
   const ran: RanJob[] = [];
