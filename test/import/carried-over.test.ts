@@ -67,6 +67,19 @@ test.each([
   },
 );
 
+test('of pg-boss: a job with the id of one of another name, which has ended, is taken alone', async () => {
+  const place: Place = { url: database.url, queue: '' };
+  const others = [1, 2, 3].map((n) => ({ queue: n === 1 ? 'mail' : 'unknown', data: { n } }));
+  await fill(pgBoss, place, { failing: [], jobs: [], others });
+  await database.client`
+    update pgboss.job as o set id = m.id, state = 'completed' from pgboss.job as m
+    where m.name = 'mail' and o.name = 'unknown' and o.data ->> 'n' = '2'`;
+  const rule = { job: anything, options: () => ({}) };
+  const report = await importJobs(database.db, from.pgBoss(), { mail: rule, unknown: rule });
+  expect(report).toMatchObject({ imported: 2, left: 0 });
+  expect(await database.client`select data -> 'n' as n from pgboss.job`).toEqual([{ n: 2 }]);
+});
+
 test('of pg-boss: keys as their policies mean them, and what cannot be carried over is left', async () => {
   const place: Place = { url: database.url, queue: '' };
   const others = [

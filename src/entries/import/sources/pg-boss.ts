@@ -104,13 +104,16 @@ function nameAndId(place: Place): NameAndId {
   return { name: String(name), id: String(id) };
 }
 
-/** No two jobs have the same id, whatever their names. */
+/** By the index of the ids. Jobs of different names may have the same one. */
 function among(jobs: readonly NameAndId[]): SQL {
+  const ids = arrayOf(
+    jobs.map(({ id }) => id),
+    sql.raw('uuid'),
+  );
   return sql`j.name = any(${textArray([...new Set(jobs.map(({ name }) => name))])})
-            and j.id = any(${arrayOf(
-              jobs.map(({ id }) => id),
-              sql.raw('uuid'),
-            )})`;
+            and j.id = any(${ids}) and (j.name, j.id) in (
+              select * from unnest(${textArray(jobs.map(({ name }) => name))}, ${ids})
+            )`;
 }
 
 function toReadJob({ job, json, later }: RawRow): ReadJob {
