@@ -13,6 +13,7 @@ import {
   NonRetryableError,
   snooze,
   unvalidated,
+  workflowsIn,
 } from 'drizzle-queue';
 import {
   type Figures,
@@ -22,8 +23,10 @@ import {
   type Vitals,
   type WorkflowFigures,
 } from 'drizzle-queue/opentelemetry';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
+import { addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from '../worker/next-event.ts';
@@ -150,6 +153,30 @@ describe('a worker that is observed', () => {
     // In seconds, and beyond the conventions' ten.
     const bounds = samplesOf(text, 'messaging_process_duration_bucket').map(({ labels }) => labels.le);
     expect(bounds).toEqual(expect.arrayContaining(['0.005', '10', '900', '+Inf']));
+  });
+
+  test('counts the jobs of a flow by their own kinds and queues', async () => {
+    await addWorkflowTables(database);
+    const { provider, scrape } = await prometheus();
+    const queue = createQueue({
+      around: otel({ meter: provider.getMeter('test') }),
+      workflows: workflowsIn(workflowTables),
+    });
+    const [resize, publish] = [defineJob('resize', { queue: 'images' }), defineJob('publish')];
+    await queue.workflows.enqueueFlow(database.db, (flow) => {
+      const resized = [flow.add(resize), flow.add(resize)];
+      flow.add(publish, undefined, { after: resized });
+    });
+    const text = await scrape();
+    const sent = (kind: string, queue: string) =>
+      sumOf(text, 'messaging_client_sent_messages_total', {
+        drizzle_queue_job_kind: kind,
+        messaging_destination_name: queue,
+      });
+    expect([sent('resize', 'images'), sent('publish', 'default')]).toEqual([2, 1]);
+    expect(
+      sumOf(text, 'messaging_client_operation_duration_count', { messaging_operation_name: 'send' }),
+    ).toBe(1);
   });
 
   test('reports its slots, whether it listens, and whether it is ready', async () => {

@@ -27,16 +27,15 @@ export class SentMetrics {
     }));
   }
 
-  note(attributes: Readonly<Record<string, string>>, jobs: number, durationMs: number, error?: string): void {
-    const { sent, duration } = this.#instruments();
-    const all = {
-      ...SYSTEM,
-      [OPERATION]: 'send',
-      ...attributes,
-      ...(error !== undefined && { [ERROR_TYPE]: error }),
-    };
-    duration.record(durationMs / 1_000, { ...all, ...operationOf('send') });
-    if (jobs > 0) sent.add(jobs, all);
+  /** An enqueue has taken so long, and has failed with an error of this type. */
+  noteDuration(attributes: Readonly<Record<string, string>>, durationMs: number, error?: string): void {
+    const failed = error !== undefined && { [ERROR_TYPE]: error };
+    const all = { ...SYSTEM, ...attributes, ...failed, ...operationOf('send') };
+    this.#instruments().duration.record(durationMs / 1_000, all);
+  }
+
+  noteJobs(attributes: Readonly<Record<string, string>>, jobs: number): void {
+    this.#instruments().sent.add(jobs, { ...SYSTEM, [OPERATION]: 'send', ...attributes });
   }
 }
 

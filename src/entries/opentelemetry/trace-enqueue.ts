@@ -25,10 +25,9 @@ export function traceEnqueue(
   jobs: readonly JobToEnqueue[],
   next: () => Promise<Enqueued>,
 ): Promise<void> {
-  // One call enqueues jobs of one kind; their queues may differ.
-  const kind = jobs[0]?.kind ?? '';
-  const named = { [KIND]: kind, ...destinationOf(jobs) };
-  const span = tracer.startSpan(`send ${kind}`, {
+  // Those of a flow may be of several kinds.
+  const named = namesOf(jobs);
+  const span = tracer.startSpan(`send ${jobs[0]?.kind ?? ''}`, {
     kind: SpanKind.PRODUCER,
     attributes: {
       ...SYSTEM,
@@ -45,22 +44,42 @@ export function traceEnqueue(
     (enqueued) => {
       noteResults(span, enqueued);
       span.end();
-      // What an `enqueueFrom` has inserted is not known here, and nothing else says nothing.
-      const count = enqueued?.filter(({ outcome }) => outcome === 'enqueued').length ?? 0;
-      sent.note(named, count, performance.now() - startMs);
+      sent.noteDuration(named, performance.now() - startMs);
+      for (const { of, count } of enqueuedOf(jobs, enqueued)) sent.noteJobs(namesOf([of]), count);
     },
     (error: unknown) => {
       fail(span, error);
       span.end();
-      sent.note(named, 0, performance.now() - startMs, errorType(error));
+      sent.noteDuration(named, performance.now() - startMs, errorType(error));
       throw error;
     },
   );
 }
 
-function destinationOf(jobs: readonly JobToEnqueue[]): Record<string, string> {
-  const queue = jobs[0]?.queue ?? '';
-  return jobs.every((job) => job.queue === queue) ? { [DESTINATION]: queue } : {};
+/** The kind and the queue, where all have the same. */
+function namesOf(jobs: readonly JobToEnqueue[]): Record<string, string> {
+  const { kind = '', queue = '' } = jobs[0] ?? {};
+  return {
+    ...(jobs.every((job) => job.kind === kind) && { [KIND]: kind }),
+    ...(jobs.every((job) => job.queue === queue) && { [DESTINATION]: queue }),
+  };
+}
+
+/** How many were enqueued of each kind in each queue. What `enqueueFrom` has inserted is not known here. */
+function enqueuedOf(
+  jobs: readonly JobToEnqueue[],
+  enqueued: Enqueued,
+): Iterable<{ readonly of: JobToEnqueue; readonly count: number }> {
+  const counts = new Map<string, { readonly of: JobToEnqueue; count: number }>();
+  for (const [at, { outcome }] of (enqueued ?? []).entries()) {
+    const of = jobs[at];
+    if (of === undefined || outcome !== 'enqueued') continue;
+    const key = JSON.stringify([of.queue, of.kind]);
+    const known = counts.get(key) ?? { of, count: 0 };
+    known.count++;
+    counts.set(key, known);
+  }
+  return counts.values();
 }
 
 function noteResults(span: Span, enqueued: Enqueued): void {
