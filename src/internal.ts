@@ -30,11 +30,13 @@ export { sleep } from './core/time/sleep.ts';
 export { withinTime } from './core/drivers/within-time.ts';
 export type { GivenOptions } from './core/job/enqueue-options.ts';
 export { type NewJob, newJob } from './core/job/new-job.ts';
+export { KEPT_ERRORS } from './core/schema/attempt-error.ts';
 export { type OwnColumn, ownColumnsOf } from './core/schema/own-columns.ts';
 export { strangersAmong } from './core/schema/same-set.ts';
 export { causesOf } from './core/sql/causes-of.ts';
 export { checkExecutor, queryRows, type RawRow, rowsOf, sqlStateOf } from './core/sql/executor.ts';
 export { quotedName } from './core/sql/quoted-name.ts';
+export { withTime } from './core/sql/recorded-error.ts';
 export { transact } from './core/sql/transact.ts';
 export { unlessMissing } from './core/sql/unless-missing.ts';
 

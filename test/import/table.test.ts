@@ -129,6 +129,25 @@ test('rows of two kinds may wait by one key', async () => {
   expect(report).toMatchObject({ imported: 2, leftJobs: [{ id: '3', why: 'duplicate' }] });
 });
 
+test('attempts that have failed there are not taken for workers that died here', async () => {
+  await database.client`
+    insert into "legacy tasks" (type, data, tries, most) values
+      ('send', '{"order": 1}', 2, 5), ('send', '{"order": 2}', 12, 20), ('send', '{"order": 3}', 0, 5)`;
+  await importJobs(database.db, from.table(options), { send: { job: send } });
+  const rows = await database.client`
+    select attempt, jsonb_array_length(errors) as errors, errors -> 0 -> 'attempt' as first,
+      errors -> -1 -> 'attempt' as last, errors -> 0 ->> 'message' as message
+    from queue_jobs order by attempt`;
+  const message = 'Failed before the import';
+  expect(rows).toEqual([
+    { attempt: 0, errors: 0, first: null, last: null, message: null },
+    { attempt: 2, errors: 2, first: 1, last: 2, message },
+    { attempt: 12, errors: 10, first: 3, last: 12, message },
+  ]);
+  const { vitals } = await queue.vitals(database.db);
+  expect(vitals.filter(({ code }) => code === 'workers-killed')).toMatchObject([{ severity: 'ok' }]);
+});
+
 test('a deadline is counted from the import; a row that is due behind it is left', async () => {
   const timed = defineJob('timed', { payload: unvalidated<unknown>(), deadlineMs: 3_600_000 });
   await database.client`alter table "legacy tasks" add made timestamptz`;
