@@ -66,7 +66,7 @@ describe('processes that work on four databases', () => {
     await queue.enqueue(down.db, note, { tenant: 'down' });
     await elsewhere`alter database ${elsewhere(down.name)} allow_connections false`;
     const worker = serve(all.map(({ url }) => url));
-    await worker.printed('shard-0: worker error while starting: ');
+    await worker.printed('shard-0: worker error (starting): ');
     for (const { db } of others) await queue.enqueue(db, note, { tenant: 'up' });
     await until(async () => (await noted(others)).length === others.length);
     await elsewhere`alter database ${elsewhere(down.name)} allow_connections true`;
@@ -80,7 +80,7 @@ describe('processes that work on four databases', () => {
     if (down === undefined || elsewhere === undefined) throw new Error('there are four');
     await elsewhere`alter database ${elsewhere(down.name)} allow_connections false`;
     const worker = serve([down.url]);
-    await worker.printed('worker error while starting');
+    await worker.printed('worker error (starting)');
     expect(await worker.end('SIGTERM')).toBe(0);
     await elsewhere`alter database ${elsewhere(down.name)} allow_connections true`;
   });

@@ -330,8 +330,8 @@ describe('what the workers tell', () => {
         /^drizzle-queue: b: job \d+ \(fails\) was discarded at attempt 1 of 1: Error: no$/,
       ),
     ]);
-    expect(lines().filter((line) => line.includes('error while starting'))[0]).toMatch(
-      /^drizzle-queue: d: worker error while starting: MissingMigrationError: /,
+    expect(lines().filter((line) => line.includes('error (starting'))[0]).toMatch(
+      /^drizzle-queue: d: worker error \(starting\): MissingMigrationError: /,
     );
     const before = lines().filter((line) => line.includes('error while')).length;
     const errors: unknown[] = [];

@@ -69,7 +69,7 @@ export const LINES: Lines = {
   paused: ({ queue }) => line('info', `queue ${queue} is paused`, { queue }),
   resumed: ({ queue }) => line('info', `queue ${queue} is resumed`, { queue }),
   error: ({ error, during }) =>
-    line('error', `worker error while ${during}: ${why(error)}`, { during, ...ofError(error) }),
+    line('error', `worker error (${during}): ${why(error)}`, { during, ...ofError(error) }),
   stopping: ({ running, timeoutMs }) => {
     const handlers = running === 1 ? '1 handler' : `${running} handlers`;
     const waits = `waiting up to ${ms(timeoutMs)} for ${handlers} to end`;
