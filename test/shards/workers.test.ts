@@ -330,14 +330,14 @@ describe('what the workers tell', () => {
         /^drizzle-queue: b: job \d+ \(fails\) was discarded at attempt 1 of 1: Error: no$/,
       ),
     ]);
-    expect(lines().filter((line) => line.includes('error (starting'))[0]).toMatch(
+    expect(lines().filter((line) => line.includes('error (starting)'))[0]).toMatch(
       /^drizzle-queue: d: worker error \(starting\): MissingMigrationError: /,
     );
-    const before = lines().filter((line) => line.includes('error while')).length;
+    const before = lines().filter((line) => line.includes('worker error (')).length;
     const errors: unknown[] = [];
     workers.on('error', (told) => errors.push(told));
     await until(() => errors.length > 0);
-    expect(lines().filter((line) => line.includes('error while'))).toHaveLength(before);
+    expect(lines().filter((line) => line.includes('worker error ('))).toHaveLength(before);
   });
 
   test('each gives a shard its own settings and its own logger', async () => {
