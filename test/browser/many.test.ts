@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createQueue } from 'drizzle-queue';
 import { createDashboard, toNode } from 'drizzle-queue/dashboard';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addJob, fillJobs } from '../queries/support/jobs.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addJob, clearTables, fillJobs } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { chromiumPath, launch, openPage } from './support/chromium.ts';
 
@@ -31,10 +31,50 @@ describe.skipIf(chromiumPath === undefined)('an action with many jobs', () => {
     browser = await launch();
   });
 
+  beforeEach(() => clearTables(database.client));
+
   afterAll(async () => {
     await browser?.close();
     server?.closeAllConnections();
     server?.close();
+  });
+
+  test('does not go on over a click that is being answered', async () => {
+    await fillJobs(database.client, 1_000);
+    const last = await addJob(database.client);
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        raise exception 'out of memory' using errcode = '53200'; end $$;
+      create trigger refuse before delete on queue_jobs for each row when (old.id = ${last}) execute function refuse()`);
+    const { page, context } = await openPage(browser, origin, { width: 1280, colorScheme: 'light' });
+    let posts = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('/actions/')) posts++;
+    });
+    // The page behind the link takes longer to come than the timer that goes on.
+    await page.route(
+      (url) => url.pathname === '/jobs',
+      async (route) => {
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        await route.continue();
+      },
+    );
+    try {
+      await page.goto(`${origin}/jobs/many?action=cancel&of=all&q=`);
+      // Pressed as soon as it is there: the timer has half a second.
+      await page.addInitScript(() => {
+        document.addEventListener('DOMContentLoaded', () => {
+          const links = [...document.querySelectorAll('a')];
+          links.find(({ textContent }) => textContent === 'Stop here')?.click();
+        });
+      });
+      await page.getByRole('button', { name: /^Cancel 1,001 jobs/ }).click();
+      await page.waitForURL((url) => url.pathname === '/jobs');
+      expect(posts).toBe(1);
+    } finally {
+      await database.client.unsafe('drop trigger refuse on queue_jobs; drop function refuse()');
+      await context.close();
+    }
   });
 
   test('goes on where the user looks at another tab and comes back', async () => {

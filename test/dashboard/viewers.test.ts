@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import { createQueue, type Executor, limitsIn, schedulesIn, workflowsIn } from 'drizzle-queue';
 import { createDashboard } from 'drizzle-queue/dashboard';
 import * as control from 'drizzle-queue/schema/control';
@@ -10,6 +11,7 @@ import { Searches } from '../../src/entries/dashboard/searches.ts';
 import { addJob } from '../queries/support/jobs.ts';
 import { addControlTables, addWorkflowTables } from '../support/control-tables.ts';
 import { emptyTables } from '../support/empty-tables.ts';
+import { gate } from '../support/gate.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, get, page, textOf } from './support/visits.ts';
 
@@ -205,6 +207,50 @@ describe('searches', () => {
       expect(
         (await (await get(dashboard, '/jobs', { 'x-actor': name })).text()).match(/<td><bdi>(\w+)/)?.[1],
       ).toBe(name);
+  });
+
+  test('of equal words are one, also where these are counted from now', async () => {
+    await emptyTables(database.client, 'queue_jobs');
+    await addJob(database.client);
+    // Each transaction takes a second, so the answers rest.
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    let texts: string[] = [];
+    const db: Database = Object.create(database.db);
+    db.transaction = (run) =>
+      database.db.transaction((tx) => {
+        nowMs += 1_000;
+        const view = Object.create(tx);
+        view.execute = (query: Parameters<typeof tx.execute>[0]) => {
+          texts.push(new PgDialect().sqlToQuery(query as SQL).sql);
+          return tx.execute(query);
+        };
+        return run(view);
+      });
+    const dashboard = createDashboard({ db, queue, authorize: () => 'write' });
+    const path = '/jobs/many?action=cancel&of=all&q=before%3A1h';
+    expect(textOf(await page(dashboard, path))).toContain('match');
+    expect(texts.length).toBeGreaterThan(0);
+    texts = [];
+    const laterMs = Date.now() + 2_000;
+    vi.spyOn(Date, 'now').mockReturnValue(laterMs);
+    await page(dashboard, path);
+    expect(texts).toEqual([]);
+  });
+
+  test('take their turn in the name of who asks now', async () => {
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const searches = new Searches(another(database.db), queue.tables);
+    await searches.at('ann', 'x', 10_000, async () => 1);
+    nowMs += 3_600_000;
+    const running = gate();
+    const own = Array.from({ length: 9 }, (_, n) =>
+      searches.at('ann', `own ${n}`, 100_000, async () => await running.opened),
+    );
+    expect(await searches.at('bob', 'x', 10_000, async () => 2)).toMatchObject({ value: 2 });
+    running.open();
+    await Promise.all(own);
   });
 
   test('rest a hundred and fifty times as long as they took', async () => {

@@ -35,6 +35,7 @@ export const RIGHTS: Readonly<Record<ManyAction, DashboardAction>> = {
 /** The jobs that a user has chosen, as a URL or a form names them. */
 export interface Chosen {
   readonly action: ManyAction;
+  /** The filter, with the times that it means now. */
   readonly q: string;
   /** `undefined`: all that the filter finds. */
   readonly ids: readonly number[] | undefined;
@@ -72,6 +73,8 @@ export interface Counted {
   readonly until: number;
   /** When they were counted, by the database's clock. */
   readonly asOf: number;
+  /** The filter by which. */
+  readonly q: string;
 }
 
 /** Counts these jobs; `undefined` when even finding the last of all jobs took too long. */
@@ -79,21 +82,23 @@ export async function countChosen(visit: Visit, chosen: Chosen): Promise<Counted
   const { searches, viewer, settings } = visit;
   const { db, queue } = settings;
   const { tables } = queue;
-  const name = JSON.stringify(['count', scopeName(visit), chosen.action, chosen.q, chosen.ids]);
+  const { action, q, jobs } = chosen;
+  // Of the filter as it was given: its times move on.
+  const name = `count ${scopeName(visit)} ${visit.query}`;
   // Rounded up: what has ended in the same millisecond is among them.
   const timeOf = async (tx: Executor, seenAt: Date | undefined) =>
     (seenAt ?? (await databaseTime(tx, tables))).getTime() + 1;
-  const counted = await askWith(chosen.jobs, () =>
+  const counted = await askWith(jobs, () =>
     searches.at(viewer, name, LOOK_MS, async (tx, seenAt) => {
       const asOf = await timeOf(tx, seenAt);
-      return { ...(await countMany(tx, tables, chosen.jobs)), asOf };
+      return { ...(await countMany(tx, tables, jobs)), asOf, q };
     }),
   );
   if (counted !== undefined) return counted.value;
   return await within(db, tables, LOOK_MS, async (tx, seenAt) => {
     const asOf = await timeOf(tx, seenAt);
-    const until = await findLastId(tx, tables, chosen.action === 'redrive' ? 'results' : 'live');
-    return { jobs: undefined, until, asOf };
+    const until = await findLastId(tx, tables, action === 'redrive' ? 'results' : 'live');
+    return { jobs: undefined, until, asOf, q };
   });
 }
 

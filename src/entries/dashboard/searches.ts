@@ -99,7 +99,7 @@ export class Searches {
   ): Promise<Found<T> | undefined> {
     const known = this.#of(viewer, name);
     if (known.last === undefined || performance.now() >= known.last.until) {
-      known.flight ??= this.#ask(known, timeoutMs, look, mostMs).finally(() => {
+      known.flight ??= this.#ask(viewer, known, timeoutMs, look, mostMs).finally(() => {
         delete known.flight;
       });
       await known.flight;
@@ -114,12 +114,13 @@ export class Searches {
   }
 
   async #ask(
+    viewer: string,
     known: Known,
     timeoutMs: number,
     look: Look<unknown>,
     mostMs: number,
   ): Promise<Found<unknown> | undefined> {
-    return await this.#turns.take(known.viewer, async () => {
+    return await this.#turns.take(viewer, async () => {
       const [startMs, at] = [performance.now(), new Date()];
       const answer = await within(this.#db, this.#tables, timeoutMs, async (tx, seenAt) => ({
         value: await look(tx, seenAt),

@@ -217,7 +217,11 @@ function remembered(): string {
 }
 
 // Only the answer to a form of ours has this, so no link can make it go on.
-if (goesOn !== null) setTimeout(() => goesOn.requestSubmit(), 500);
+if (goesOn !== null) {
+  const next = setTimeout(() => goesOn.requestSubmit(), 500);
+  // The user decides: a page that takes long to come must not be overtaken.
+  document.addEventListener('click', () => clearTimeout(next));
+}
 
 if (page() !== null && live !== null && every !== null && goesOn === null) {
   live.hidden = false;

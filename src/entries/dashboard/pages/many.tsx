@@ -26,13 +26,14 @@ const QUESTIONS: Readonly<Record<ManyAction, string>> = {
 /** Asks whether to do something with many jobs, and says with how many. */
 export async function manyPage(visit: Visit) {
   const { query, links } = visit;
+  const q = query.get('q') ?? '';
   const chosen = chosenOf(visit, {
     action: query.get('action') ?? '',
     of: query.get('of') ?? '',
-    q: query.get('q') ?? '',
+    q,
     ids: query.getAll('id'),
   });
-  const back = links.to('/jobs', { q: query.get('q') ?? '' });
+  const back = links.to('/jobs', { q });
   if (chosen === undefined || !may(visit, RIGHTS[chosen.action])) {
     return (
       <Page visit={visit} title="Nothing selected">
@@ -69,8 +70,12 @@ interface QuestionProps {
   readonly back: string;
 }
 
-function Question({ visit, chosen, counted: { jobs, until, asOf }, back }: QuestionProps) {
-  const { action, q, ids } = chosen;
+function Question({
+  visit,
+  chosen: { action, ids },
+  counted: { jobs, until, asOf, q },
+  back,
+}: QuestionProps) {
   const label = jobs === undefined ? 'all of them' : jobsText(jobs);
   const fields = {
     of: ids === undefined ? 'all' : 'selected',
@@ -99,9 +104,7 @@ function Question({ visit, chosen, counted: { jobs, until, asOf }, back }: Quest
         </p>
       )}
       {jobs === undefined ? (
-        <p class="notice is-bad">
-          Counting them took more than {LOOK_MS / 1000} s, so their number is unknown.
-        </p>
+        <p class="notice is-bad">Counting took more than {LOOK_MS / 1000} s, so their number is unknown.</p>
       ) : null}
       <p>{QUESTIONS[action]}</p>
       <form method="post" action={visit.links.to(`/actions/${action}-many`)} class="actions">
