@@ -37,6 +37,24 @@ const adding = (then: () => unknown = () => undefined) =>
     return then();
   });
 
+test('a handler that cancels jobs by a filter which fits its own ends as cancelled, and keeps what it has written', async () => {
+  const close = defineJob('close', { payload: unvalidated<{ tenant: number }>() });
+  const jobs = await queue.enqueueMany(database.db, close, [
+    { payload: { tenant: 7 } },
+    { payload: { tenant: 7 } },
+    { payload: { tenant: 8 } },
+  ]);
+  const cancelling = handle<typeof close, Tx>(close, async ({ payload: { tenant }, db }) => {
+    await db.insert(effects).values({ n: tenant });
+    expect(await queue.cancelMany(db, { payload: { tenant } })).toMatchObject({ cancelled: 2 });
+  });
+  const ran = await runNext(database.db, { queue, handlers: [cancelling] });
+  expect(ran).toMatchObject({ job: { id: jobs[0]?.id }, outcome: 'cancelled' });
+  const states = await Promise.all(jobs.map(async ({ id }) => (await queue.find(database.db, id))?.state));
+  expect(states).toEqual(['cancelled', 'cancelled', 'due']);
+  expect(await written()).toEqual([7]);
+});
+
 describe('runNext beside jobs that nobody serves', () => {
   const work = defineJob('work', { payload: unvalidated<number>() });
 

@@ -8,6 +8,7 @@ import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
 import { findHeldJobs } from '../queries/hold/find-held-jobs.ts';
 import { reclaimJob } from '../queries/hold/reclaim-job.ts';
 import { finishJobs } from '../queries/settle/finish-jobs.ts';
+import { hasCancelled } from '../queries/settle/has-cancelled.ts';
 import { notifyOfEnds } from '../queries/settle/notify-of-ends.ts';
 import { parkJobs } from '../queries/settle/park-jobs.ts';
 import { rescheduleJobs } from '../queries/settle/reschedule-jobs.ts';
@@ -86,8 +87,11 @@ export async function runInTransaction(
       ran = attempt;
       await faultPoint('runNext: ran');
       const transition = outcome.type === 'committed' ? undefined : transitionFor(outcome, attempt.facts);
-      if (transition !== undefined) await write(tx, tables, attempt, transition);
+      const isWritten = transition === undefined || (await isWrittenIn(tx, tables, attempt, transition));
+      // The claim's lock keeps all others from the job, but not the handler: `cancelMany` may fit its own.
+      if (!isWritten && !(await hasCancelled(tx, tables, job))) throw new LeaseLostError(job.kind, job.id);
       if (transition === undefined || transition.type === 'finish') await notify(tx, tables, job);
+      if (!isWritten) return { job, outcome: 'cancelled' as const };
       decided = transition;
       return toRanJob(attempt, outcome);
     });
@@ -163,15 +167,13 @@ async function runInSavepoint(
   return { attempt, outcome };
 }
 
-async function write(
+async function isWrittenIn(
   db: Executor,
   tables: QueueTables,
-  { job, holder }: Attempt,
+  { job: { id, fence }, holder }: Attempt,
   transition: Transition,
-): Promise<void> {
-  const { id, fence } = job;
-  if (!(await writeOne(db, tables, holder, { id, fence, transition })).has(job.id))
-    throw new LeaseLostError(job.kind, job.id);
+): Promise<boolean> {
+  return (await writeOne(db, tables, holder, { id, fence, transition })).has(id);
 }
 
 async function writeOne(
@@ -203,8 +205,9 @@ async function writeAnew(
     const reason = reclaimed.cancelReason;
     const outcome: Outcome = reason === null ? failed : { type: 'cancelled', reason };
     const transition = transitionFor(outcome, attempt.facts);
-    await write(tx, tables, attempt, transition);
-    if (transition.type === 'finish') await notify(tx, tables, attempt.job);
+    const { job } = attempt;
+    if (!(await isWrittenIn(tx, tables, attempt, transition))) throw new LeaseLostError(job.kind, job.id);
+    if (transition.type === 'finish') await notify(tx, tables, job);
     return { transition, outcome };
   });
 }

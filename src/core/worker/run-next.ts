@@ -46,9 +46,10 @@ import type { LimitingFeature } from './limiting-feature.ts';
  * the handler may still be writing in it.
  *
  * Under concurrency: no other claim sees the job before the transaction ends. A paused queue has no job for
- * it. The job cannot be cancelled from outside, since its row is locked. Queues with limits are refused: only
- * a worker can have slots of them. With a single client in place of a connection pool, nothing else may use
- * that client meanwhile: it would write into this transaction.
+ * it. The job cannot be cancelled from outside, since its row is locked. A handler that cancels it ends it as
+ * cancelled, with what it has written. Queues with limits are refused: only a worker can have slots of them.
+ * With a single client in place of a connection pool, nothing else may use that client meanwhile: it would
+ * write into this transaction.
  *
  * @throws QueueError for a queue that `limitsIn` names
  */

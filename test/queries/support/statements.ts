@@ -101,6 +101,7 @@ import { cancelJobQuery } from '../../../src/core/queries/settle/cancel-job.ts';
 import { completeOneJobQuery } from '../../../src/core/queries/settle/complete-one-job.ts';
 import { findFatesQuery } from '../../../src/core/queries/settle/find-fates.ts';
 import { finishJobsQuery } from '../../../src/core/queries/settle/finish-jobs.ts';
+import { hasCancelledQuery } from '../../../src/core/queries/settle/has-cancelled.ts';
 import { parkJobsQuery } from '../../../src/core/queries/settle/park-jobs.ts';
 import { rescheduleJobsQuery } from '../../../src/core/queries/settle/reschedule-jobs.ts';
 import { transactionIdQuery } from '../../../src/core/queries/settle/transaction-id.ts';
@@ -898,6 +899,7 @@ export function allStatements(
       horizonMs: 1_600,
     }),
     findFatesQuery: findFatesQuery(tables, text, [{ id, fence: 3 }]),
+    hasCancelledQuery: hasCancelledQuery(tables, { id, fence: 1, queue: text }),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
     findUnknownJobsQuery: findUnknownJobsQuery(tables, {
       queue: text,
