@@ -107,5 +107,8 @@ export const sendReceipt = defineJob('send-receipt', {
 
 export const remindUser = defineJob('remind-user', { payload: z.object({ userId: z.number() }) });
 
+/** What an error tracker has. */
+export declare function report(error: unknown, context: object): void;
+
 /** Handlers that are shown elsewhere. */
 export declare const handlers: readonly Handler[];
