@@ -97,7 +97,7 @@ export function enqueueingByRule(world: World): Pick<Doings, 'enqueueByRule' | '
     if (!replaces) return;
     const runAt = await newTime(job, rule, old);
     if (typeof runAt === 'number' && runAt > known(old.runAt)) saw('a job put off');
-    Object.assign(old, { priority, maxAttempts, runAt, ...grouping });
+    Object.assign(old, { priority, maxAttempts, runAt, ...grouping, fence: old.fence + 1 });
   }
 
   return {
