@@ -1,5 +1,11 @@
-/** What jobs still hold that their own handlers have ended by `complete(tx)`, until the handlers end, too. */
+/** A job that its own handler has ended by `complete(tx)`. */
+export interface EndedJob {
+  readonly id: number;
+  readonly group: string;
+}
+
+/** What such jobs still hold until their handlers end, too. */
 export interface HandlerHolds {
-  /** The handler of such a job has ended. Resolves when nothing is held any more. Never rejects. */
-  end(job: { readonly id: number; readonly group: string }): Promise<void>;
+  /** The handler of one has ended. Resolves when nothing is held any more. Never rejects. */
+  end(job: EndedJob): Promise<void>;
 }

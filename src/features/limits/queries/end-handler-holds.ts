@@ -1,14 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText, type Holder } from '../../../core/sql/fence.ts';
+import type { EndedJob } from '../../../core/worker/settle/handler-holds.ts';
 import { type GroupTables, type LimitTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
-
-/** A job that its own handler has ended. */
-export interface EndedByHandler {
-  readonly id: number;
-  readonly group: string;
-}
 
 /**
  * Frees the slots that jobs of one queue still have in their groups, after handlers that had ended them by
@@ -21,7 +16,7 @@ export async function endHandlerHolds(
   db: Runner,
   tables: GroupTables,
   holder: Holder,
-  jobs: readonly EndedByHandler[],
+  jobs: readonly EndedJob[],
 ): Promise<void> {
   await queryLimitRows(db, tables, endHandlerHoldsQuery(tables, holder, jobs));
 }
@@ -29,7 +24,7 @@ export async function endHandlerHolds(
 export function endHandlerHoldsQuery(
   tables: LimitTables,
   { queue, workerId }: Holder,
-  jobs: readonly EndedByHandler[],
+  jobs: readonly EndedJob[],
 ): SQL {
   const ids = arrayText(jobs.map(({ id }) => id));
   const groups = JSON.stringify([...new Set(jobs.map(({ group }) => group))]);

@@ -1,3 +1,4 @@
+import { given } from '../../../core/job/known-options.ts';
 import { type DeclaredQueueLimits, type LimitSettings, limitsOfKind, type Serial } from './limit-settings.ts';
 
 /** What can be set at run time. A setting that is left out is as the code declares it. */
@@ -65,9 +66,5 @@ function declaredOf(limits: DeclaredQueueLimits, kind?: string, group?: string):
       : group !== undefined
         ? (limits.groups ?? {})
         : limits;
-  return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(rate !== undefined && { rate }),
-    ...(serial !== undefined && { serial }),
-  };
+  return given({ concurrency, rate, serial });
 }

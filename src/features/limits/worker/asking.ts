@@ -55,17 +55,13 @@ export class Asking {
 
   /** Some may be free that were not. */
   soon(nowMs: number): void {
-    this.#again(nowMs + Math.random() * SPREAD_MS);
+    this.now(nowMs + Math.random() * SPREAD_MS);
   }
 
   /** One is free for this worker. */
   now(nowMs: number): void {
-    this.#again(nowMs);
-  }
-
-  #again(atMs: number): void {
     this.#isResting = false;
     this.#againMs = FIRST_AGAIN_MS;
-    this.#nextMs = Math.min(this.#nextMs, atMs);
+    this.#nextMs = Math.min(this.#nextMs, nowMs);
   }
 }
