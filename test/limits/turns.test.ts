@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
 import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { takeLease } from '../../src/features/limits/queries/take-lease.ts';
-import { successorsIn } from '../../src/features/limits/worker/successors.ts';
+import { successorsIn } from '../../src/features/limits/worker/leases.ts';
 import { clearTables, limitTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { emptyTables } from '../support/empty-tables.ts';

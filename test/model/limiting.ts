@@ -1,9 +1,8 @@
 import type { LimitOverride } from 'drizzle-queue';
 import { expect } from 'vitest';
-import { adoptJobs } from '../../src/features/limits/queries/adopt-jobs.ts';
+import { adoptJobs, MAX_ADOPTED } from '../../src/features/limits/queries/adopt-jobs.ts';
 import { noteForgottenGroups, noteFreedGroups } from '../../src/features/limits/queries/note-groups.ts';
 import { pruneGroups } from '../../src/features/limits/queries/prune-groups.ts';
-import { MAX_ADOPTED } from '../../src/features/limits/sql/plain-jobs.ts';
 import { passMinutes } from './clock.ts';
 import { type LimitOf, NO_GROUP, nameOf } from './group-model.ts';
 import { groupsOf, heldIn } from './group-rules.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { LeaseShare } from '../../../src/features/limits/sql/lease-share.ts';
+import type { LeaseShare } from '../../../src/features/limits/queries/find-leases.ts';
 import { Lease, type Wish } from '../../../src/features/limits/worker/lease.ts';
 import { keepOf } from '../../../src/features/limits/worker/share-out.ts';
 import { depth } from '../../support/depth.ts';

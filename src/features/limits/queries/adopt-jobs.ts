@@ -3,8 +3,12 @@ import { NO_GROUP } from '../../../core/job/group.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
+import { throughIndex } from '../../../core/sql/through-index.ts';
+import { BANDS } from '../sql/group-rows.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
-import { plainJobs } from '../sql/plain-jobs.ts';
+
+/** The most jobs that one statement takes in. */
+export const MAX_ADOPTED = 1_000;
 
 /**
  * Puts the jobs of a queue with groups that are in none into the group `-`: they were enqueued before the
@@ -52,4 +56,18 @@ export function adoptJobsQuery(tables: GroupTables, queue: string, ids?: readonl
       where a.run_at < 'infinity'
     )
     select count(*)::float8 as adopted from adopted`;
+}
+
+/** The ids of the first jobs of a queue that may be taken into the group `-`. */
+export function plainJobs(tables: GroupTables, queue: string, lock: SQL): SQL {
+  return sql`
+      select j.id from ${BANDS}
+      cross join lateral (
+        select j.id from ${tables.queueJobs} as j
+        where j.queue = ${queue} and j.priority = band.priority::int2
+          and ${throughIndex(sql`j.group_key is null`)}
+          and ${isFree(tables)}
+        order by j.run_at, j.id limit (select ${MAX_ADOPTED}::int8)${lock}
+      ) as j
+      limit (select ${MAX_ADOPTED}::int8)`;
 }

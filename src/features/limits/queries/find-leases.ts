@@ -1,15 +1,28 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor, Runner } from '../../../core/sql/executor.ts';
+import type { Executor, RawRow, Runner } from '../../../core/sql/executor.ts';
 import { jsonRows } from '../../../core/sql/json-rows.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
 import type { Rate } from '../settings/limit-settings.ts';
-import { type LeaseShare, shareOf } from '../sql/lease-share.ts';
 import { type LeasedLimit, type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
 /** A limit of slots that a worker keeps to. */
 export interface LeaseQuestion extends LeasedLimit {
   /** What the code declares; `null` for none. What was set at run time goes first. */
   readonly declared: number | null;
+}
+
+/** How a limit is shared out. */
+export interface LeaseShare {
+  /** The limit; `undefined` when there is none. */
+  readonly limit: number | undefined;
+  /** The slots that the worker has. */
+  readonly has: number;
+  /** The slots that all living workers have. */
+  readonly total: number;
+  /** How many living workers have slots, or want some; with the worker itself if it does. */
+  readonly sharing: number;
+  /** The fewest slots that another worker has which could use more; `undefined` when all have enough. */
+  readonly leastLacking: number | undefined;
 }
 
 /** How a limit is shared out, and what was set of it. */
@@ -78,4 +91,15 @@ export function findLeasesQuery(
         offset 0
       ) as v
     ) as v`;
+}
+
+/** Of the columns `max`, `has`, `total`, `sharing` and `least_lacking`. */
+export function shareOf(row: RawRow): LeaseShare {
+  return {
+    limit: row.max === null ? undefined : Number(row.max),
+    has: Number(row.has),
+    total: Number(row.total),
+    sharing: Number(row.sharing),
+    leastLacking: row.least_lacking === null ? undefined : Number(row.least_lacking),
+  };
 }

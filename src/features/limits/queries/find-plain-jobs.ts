@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
-import { plainJobs } from '../sql/plain-jobs.ts';
+import { plainJobs } from './adopt-jobs.ts';
 
 /**
  * The ids of the jobs that `adoptJobs` puts into the group.

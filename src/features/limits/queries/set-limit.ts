@@ -4,9 +4,9 @@ import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts'
 import type { Executor } from '../../../core/sql/executor.ts';
 import { REQUESTED } from '../../../core/sql/wake-channel.ts';
 import type { LimitOverride, StoredLimit } from '../settings/limit-record.ts';
-import { limitColumns, toStoredLimit } from '../sql/limit-row.ts';
 import { type GroupTables, queryLimitRows } from '../sql/limit-tables.ts';
 import { insertNotes } from '../sql/note-groups.ts';
+import { limitColumns, toStoredLimit } from './find-limits.ts';
 
 /** Which limit, and what to set of it at run time. */
 export interface LimitToSet extends Pick<StoredLimit, 'kind' | 'group'> {

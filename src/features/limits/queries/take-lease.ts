@@ -1,10 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
-import { type LeaseShare, shareOf } from '../sql/lease-share.ts';
 import type { LeaseTables } from '../sql/limit-tables.ts';
 import { takeOfUsage } from './add-usage.ts';
-import type { LeaseQuestion } from './find-leases.ts';
+import { type LeaseQuestion, type LeaseShare, shareOf } from './find-leases.ts';
 
 /** What a worker wants of a limit. All numbers are slots. */
 export interface LeaseWish extends LeaseQuestion {

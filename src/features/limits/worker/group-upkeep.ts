@@ -6,12 +6,11 @@ import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { inHalves } from '../../../core/worker/base/in-halves.ts';
 import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
-import { adoptJobs } from '../queries/adopt-jobs.ts';
+import { adoptJobs, MAX_ADOPTED } from '../queries/adopt-jobs.ts';
 import { findPlainJobs } from '../queries/find-plain-jobs.ts';
 import { noteForgottenGroups, noteFreedGroups } from '../queries/note-groups.ts';
 import { PRUNED_AT_ONCE, pruneGroups } from '../queries/prune-groups.ts';
 import type { GroupTables } from '../sql/limit-tables.ts';
-import { MAX_ADOPTED } from '../sql/plain-jobs.ts';
 
 /** A queue whose jobs are in groups. */
 export interface GroupedQueue {

@@ -1,8 +1,7 @@
 import { Doubling } from '../../../core/time/doubling.ts';
 import { jitter } from '../../../core/time/jitter.ts';
-import type { LeaseQuestion } from '../queries/find-leases.ts';
+import type { LeaseQuestion, LeaseShare } from '../queries/find-leases.ts';
 import type { LeaseWish } from '../queries/take-lease.ts';
-import type { LeaseShare } from '../sql/lease-share.ts';
 import { Asking } from './asking.ts';
 import { keepOf, restMs } from './share-out.ts';
 import { UnusedSlots } from './unused-slots.ts';

@@ -13,7 +13,6 @@ import type { LeaseTables } from '../sql/limit-tables.ts';
 import type { Lease, Wish } from './lease.ts';
 import type { Allowance, QueueLimiter } from './queue-limiter.ts';
 import type { Starts, WantedStarts } from './starts.ts';
-import { successorsIn, successorsPayload } from './successors.ts';
 
 export interface LeasesOptions {
   readonly db: Runner;
@@ -47,6 +46,8 @@ const MAX_LOOK_MS = 4_000;
 const LOOK_PER_WORKER_MS = 5;
 /** Among more workers none is told of free slots: each of them hears each notification. */
 const MOST_TOLD = 100;
+/** In a notification, before the ids of the workers that are meant. */
+const FREE = '\u0002';
 /** An outage is reported at once, and again at this interval while it lasts. */
 const REPORT_EVERY_MS = 5_000;
 
@@ -252,4 +253,14 @@ export class Leases implements BackgroundPart {
     this.#reportedMs = nowMs;
     this.#options.events.emit('error', { error, during });
   }
+}
+
+/** What a notification says to workers for which slots are free. */
+export function successorsPayload(workerIds: readonly number[]): string {
+  return `${FREE}${workerIds.join(',')}`;
+}
+
+/** The ids of the workers to which a notification says so; none for any other. */
+export function successorsIn(payload: string): number[] {
+  return payload.startsWith(FREE) ? payload.slice(FREE.length).split(',').map(Number) : [];
 }

@@ -1,4 +1,4 @@
-import type { LeaseShare } from '../sql/lease-share.ts';
+import type { LeaseShare } from '../queries/find-leases.ts';
 
 /** A worker that has its last slot for so long lets others have it that have none. */
 const SLICE_MS = 1_000;
