@@ -294,7 +294,9 @@ describe('a signal', () => {
       select ${id}, 'q', 'answer', jsonb_agg(jsonb_build_object('id', n::text, 'value', n))
       from generate_series(1, 1000) as n`;
     await expect(send(id, 1)).rejects.toThrow(MailboxFullError);
-    expect(await send(id, 1).catch((error: Error) => error.message)).toContain(`Job ${id} has 1,000 signals`);
+    expect(await send(id, 1).catch((error: Error) => error.message)).toContain(
+      `Job ${id} takes no more signals`,
+    );
   });
 
   test.each([

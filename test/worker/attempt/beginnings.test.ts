@@ -74,7 +74,7 @@ describe('a worker whose jobs are on their last attempt', () => {
   /** How many beginnings each statement has recorded. */
   const recordedBy = (sent: MockInstance<typeof database.client.unsafe>): number[] =>
     sent.mock.calls
-      .filter(([text]) => text.includes('set claimed_at = statement_timestamp()'))
+      .filter(([text]) => text.includes('set claimed_at = least(j.claimed_at, statement_timestamp())'))
       .map(([, parameters]) => String(parameters?.find((value) => String(value).startsWith('{'))))
       .map((ids) => ids.split(',').length);
 
