@@ -54,7 +54,7 @@ test('check finds a schedule whose kind no worker handles, once there is a worke
     insert into queue_workers (name, queues, kinds) values ('w', '["default", "reports"]', '["plain"]')`;
   const found =
     "reports, report: The schedule 'nightly' is for jobs of the kind 'report' in 'reports', and no worker that serves the queue has a handler for it";
-  expect(await unserved()).toEqual([`${found}, so no worker fires it`]);
+  expect(await unserved()).toEqual([`${found}. It fires only where another worker has one`]);
   await database.client`update queue_schedules set declared_by = 1 where name = 'nightly'`;
   expect(await unserved()).toEqual([found]);
   await database.client`update queue_workers set kinds = '["plain", "report"]'`;

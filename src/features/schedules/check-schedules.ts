@@ -27,7 +27,7 @@ export async function checkSchedules(
       kind,
       message:
         `The schedule '${name}' is for jobs of the kind '${kind}' in '${queue}', and no worker that serves ` +
-        `the queue has a handler for it${declared ? '' : ', so no worker fires it'}`,
+        `the queue has a handler for it${declared ? '' : '. It fires only where another worker has one'}`,
       fix: `Give a worker of '${queue}' a handler of '${kind}', or remove or pause the schedule`,
     }));
 }
