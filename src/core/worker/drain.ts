@@ -12,7 +12,10 @@ export interface DrainResult {
   readonly cancelled: number;
   /** Handlers that were told to stop at the deadline; their jobs were given back. */
   readonly interrupted: number;
-  /** Whether no due job was left, as opposed to no time. */
+  /**
+   * Whether no due job was left, as opposed to no time. One that another transaction has locked does not
+   * count, nor the jobs of a group that one has locked: it may be taking them.
+   */
   readonly empty: boolean;
 }
 
