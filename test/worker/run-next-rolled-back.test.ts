@@ -1,6 +1,7 @@
 import { createQueue, defineJob, fixedBackoff, handle, runNext, unvalidated } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { type Backend, twoBackends, untilBlocked } from '../queries/support/locks.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { emptyTables } from '../support/empty-tables.ts';
@@ -52,6 +53,12 @@ test.each([
   const first = await queue.enqueue(database.db, sync, 1, rule);
   await database.client`update queue_jobs set run_at = now() - interval '1 minute'`;
   const started = gate();
+  const replaced = gate();
+  // The call is first in the row's line, but what it does then is not known to come before the settlement.
+  atFaultPoints(async (point) => {
+    if (point === 'runNext: rolled back') await replaced.opened;
+  });
+  onTestFinished(() => atFaultPoints());
   const ran = runNext(database.db, {
     queue,
     handlers: [
@@ -65,6 +72,7 @@ test.each([
   const second = queue.enqueue(caller.db, sync, 2, rule);
   await untilBlocked(database, caller);
   expect(await second).toMatchObject({ id: first.id, outcome: 'replaced' });
+  replaced.open();
   expect(await ran).toMatchObject({ outcome: 'failed' });
   await database.client`update queue_jobs set run_at = now() - interval '1 minute'`;
   const seen: number[] = [];
