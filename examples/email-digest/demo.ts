@@ -1,6 +1,7 @@
 /**
  * Three mornings of twelve tenants all over the world. A mail server puts one of them off at first, has no mailbox for another, and takes
- * a mail whose sender is killed before it hears so. At the end each tenant has one mail for each morning, and each event is in one.
+ * a mail whose sender is killed before it hears so. At the end each tenant that can be reached has one mail for each morning with events,
+ * and each of these is in one.
  */
 import { asc, eq, sql } from 'drizzle-orm';
 import { addUp, onStage, type Stage, until } from '../stage/on-stage.ts';
@@ -69,7 +70,9 @@ await onStage(import.meta.url, async ({ db, start }) => {
   for (const worker of workers) if (worker !== killed) await worker.stop();
   sink.close();
   addUp(await numbers(db, sink));
-  console.log('Each tenant has one mail for each morning, and each event is in one.');
+  console.log(
+    'Each tenant that can be reached has one mail for each morning with events, and each of these is in one.',
+  );
 });
 
 /** Lets things happen before a morning, and then the clocks of all tenants strike eight; one of them twice. */

@@ -56,7 +56,7 @@ await onStage(import.meta.url, async ({ db, start }) => {
     ['… that were sent', LETTERS - UNKNOWN, report?.sent],
     ['… that were not', UNKNOWN, report?.failed],
   ]);
-  console.log('Each customer has one letter, and there is one report.');
+  console.log('Each customer with a mailbox has one letter, and there is one report.');
 });
 
 /** The last of each thousand has no mailbox. */
