@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { readdir, readlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   createQueue,
@@ -209,6 +209,27 @@ describe('work', () => {
     expect(await database.client`select from queue_workers`).toHaveLength(0);
     expect(await processesIn(folder)).toEqual([]);
     await database.client`delete from queue_jobs`;
+  });
+
+  test('--watch sees folders that come, and that come back', async () => {
+    const reading = `
+    import { existsSync } from 'node:fs';
+    const added = new URL('../more/added.mjs', import.meta.url);
+    if (existsSync(added)) console.log((await import(added)).text);`;
+    const folder = await cli.project({ ...app, 'src/handlers.mjs': reading + app['src/handlers.mjs'] });
+    const more = join(folder, 'more');
+    const working = startCli(cli.bin, ['work', '--watch'], { cwd: folder, env: env() });
+    await working.says(/worker \d+ .*started/);
+    for (const name of ['first', 'second']) {
+      await mkdir(more);
+      for (const version of ['once', 'twice']) {
+        await writeFile(join(more, 'added.mjs'), `export const text = '${name}, ${version}';`);
+        await working.says(`${name}, ${version}`);
+      }
+      await rm(more, { recursive: true });
+    }
+    working.child.kill('SIGINT');
+    expect((await working.end()).code).toBe(0);
   });
 
   test('--watch sees files beside the config, from whatever folder it is called', async () => {

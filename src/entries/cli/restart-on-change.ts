@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs';
 import { join, sep } from 'node:path';
 import type { ExitCode } from './exit-code.ts';
 import { untilInterrupted } from './interruption.ts';
@@ -86,21 +86,28 @@ export function stopWithParent(stop: () => void): () => void {
   return () => process.off('disconnect', stop);
 }
 
+/** Whether a name in a folder is that of a folder which may have files of the app. */
+function isWatchable(folder: string, name: string): boolean {
+  if (PASSED_OVER.test(name)) return false;
+  return lstatSync(join(folder, name), { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
 /** Each folder by itself: a recursive watcher would walk all packages, too. */
 function watchFolders(roots: readonly string[], onChange: () => void): FSWatcher[] {
   const watchers: FSWatcher[] = [];
   const add = (folder: string) => {
     if (watchers.length >= MAX_FOLDERS) return;
     try {
-      const watcher = watch(folder, (_, name) => {
-        if (name === null || SOURCE.test(name)) onChange();
+      const watcher = watch(folder, (event, name) => {
+        // A folder is named as it comes, and as it comes back: its watcher has gone with it.
+        const added = name !== null && event === 'rename' && isWatchable(folder, name);
+        if (added) add(join(folder, name));
+        if (added || name === null || SOURCE.test(name)) onChange();
       });
       // A folder may be removed while it is watched.
       watcher.on('error', () => watcher.close());
       watchers.push(watcher);
-      for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        if (entry.isDirectory() && !PASSED_OVER.test(entry.name)) add(join(folder, entry.name));
-      }
+      for (const name of readdirSync(folder)) if (isWatchable(folder, name)) add(join(folder, name));
     } catch {
       // It has gone meanwhile, or may not be read.
     }
