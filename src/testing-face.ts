@@ -13,6 +13,7 @@ export { asyncContext } from './core/runtime.ts';
 export type { ClaimedJob } from './core/sql/claimed-job.ts';
 export { epochMs } from './core/sql/epoch-ms.ts';
 export { NO_DATABASE, type Runner } from './core/sql/executor.ts';
+export { type HeldJob, idsAndFences } from './core/sql/fence.ts';
 export { isFree } from './core/sql/is-free.ts';
 export { liveRecords, resultRecords, toJobRecord } from './core/sql/job-record.ts';
 export { servedKind } from './core/sql/served-kind.ts';

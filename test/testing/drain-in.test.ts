@@ -335,7 +335,9 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
     'lets as much time pass as it is to, whatever its handlers take of it',
     inTx(async (tx) => {
       await queue.enqueue(tx, work, 'first', { delayMs: HOUR_MS });
-      await queue.enqueue(tx, work, 'after the end', { delayMs: 2 * HOUR_MS + 1_000 });
+      const delayMs = 2 * HOUR_MS + 1_000;
+      await queue.enqueue(tx, work, 'after the end', { delayMs });
+      await queue.enqueue(tx, work, 'also after it', { debounce: { key: 'a', delayMs } });
       const { done, handlers } = noting(() => sleep(1_500));
       await drainIn(tx, { queue, handlers, until: { hours: 2 } });
       expect(done).toEqual(['first']);
@@ -366,6 +368,31 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
         ...['a', 'again', 'again', 'child'],
       ]);
     }),
+  );
+
+  test.each(['debounces', 'replaces'])(
+    'runs just then also a job from before it that a handler %s, however long that takes',
+    async (how) => {
+      await inTransaction(database.db, async (tx: Tx) => {
+        const ran: string[] = [];
+        const key = 'a';
+        const put = async (db: Tx, payload: string, delayMs: number) => {
+          const rule = how === 'debounces' ? { debounce: { key, delayMs } } : { delayMs, replace: { key } };
+          return await queue.enqueue(db, work, payload, rule);
+        };
+        const handlers = [
+          handle(parent, async ({ db }: HandlerContext<typeof parent, Tx>) => {
+            await sleep(100);
+            expect(await put(db, 'later', HOUR_MS)).toMatchObject({ outcome: 'replaced' });
+          }),
+          handle(work, ({ payload }) => void ran.push(payload)),
+        ];
+        await put(tx, 'before', 90 * 60_000);
+        await queue.enqueue(tx, parent, 'puts it off', { delayMs: HOUR_MS });
+        await drainIn(tx, { queue, handlers, until: { hours: 2 } });
+        expect(ran).toEqual(['later']);
+      });
+    },
   );
 
   test(
@@ -573,6 +600,16 @@ describe('drainIn beside others', () => {
         expect(done).toEqual([]);
         await drainIn(tx, { queue, handlers, until: { minutes: 1 } });
         expect(done).toEqual(['ours']);
+      });
+      await inTransaction(database.db, async (tx) => {
+        const { done, handlers } = noting();
+        const putting = handle(parent, async ({ db }: HandlerContext<typeof parent, Tx>) => {
+          await sleep(100);
+          await queue.enqueue(db, work, 'of a handler', rule);
+        });
+        await queue.enqueue(tx, parent, 'puts it off');
+        await drainIn(tx, { queue, handlers: [putting, ...handlers.slice(0, 1)], until: { hours: 1 } });
+        expect(done).toEqual(['of a handler']);
       });
       expect(await queue.find(database.db, id)).toMatchObject({ payload: 'theirs', attempt: 0 });
     }

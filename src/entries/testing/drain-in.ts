@@ -22,6 +22,7 @@ import {
 import { type ContextFeature, checkRunOptions, type Transition } from '../../testing-face.ts';
 import { Calendar } from './calendar.ts';
 import { findNextJob } from './find-next-job.ts';
+import { findReplaceable } from './find-replaceable.ts';
 import { findTalliedHere } from './find-tallied-here.ts';
 import { findUnserved, type Unserved } from './find-unserved.ts';
 import { runJob } from './run-job.ts';
@@ -39,8 +40,6 @@ export interface DrainInOptions<TDb, TOwn extends OwnColumns = OwnColumns> exten
    * queue's times move back by as much, as with {@link travel}. For delays that begin in a handler the time
    * that handlers really take does not count: `{ hours: 2 }` includes an hour's delay in a job of the first.
    * A row does not tell a delay from a date, so a date that a handler sets may be later by as much.
-   * Not so where a handler debounces or replaces a job that was there before the drain: such a delay ends
-   * later by what the handlers have taken, so let `until` be some seconds more.
    * @default now: only what is due
    */
   until?: Date | TimeSpan | undefined;
@@ -137,6 +136,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const except: number[] = [];
   const again = new Set<number>();
   const lastId = await findLastId(tx, queue.tables, 'live');
+  const replaceable = await findReplaceable(tx, queue.tables, written);
   let discarded = 0;
   const onDecided = (transition: Transition) => {
     if (transition.type === 'finish' && transition.state === 'discarded') discarded++;
@@ -157,7 +157,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   };
   for (;;) {
     const putOffMs = untilMs - startMs - passedMs;
-    const horizon = { untilMs: untilMs - passedMs, putOffMs, lastId, again };
+    const horizon = { untilMs: untilMs - passedMs, putOffMs, lastId, again, replaceable };
     const question = { kinds, queues, serial, except, written, horizon };
     const { nowMs, next } = await findNextJob(tx, queue.tables, question);
     const tickMs = await calendar.nextMs(passedMs);

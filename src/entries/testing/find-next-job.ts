@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/index.ts';
 import type { Executor } from '../../index.ts';
 import { arrayText, queryRows } from '../../internal.ts';
-import { epochMs, groupsInAny, isFree, servedKind } from '../../testing-face.ts';
+import { epochMs, groupsInAny, type HeldJob, idsAndFences, isFree, servedKind } from '../../testing-face.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which job is asked for. */
@@ -28,6 +28,8 @@ export interface Horizon {
   readonly lastId: number;
   /** These have run, and were to run again. */
   readonly again: ReadonlySet<number>;
+  /** What a handler could debounce or replace at the beginning: under another fence it has done so. */
+  readonly replaceable: readonly HeldJob[];
 }
 
 /** The job that is due next. */
@@ -85,16 +87,18 @@ export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion)
           and (e.priority, e.run_at, e.id) < (j.priority, j.run_at, j.id) and e.worker_id is null
           and e.kind not in (${values(kinds)})${written ? sql` and ${writtenHere('e')}` : sql``}
       ))`;
-  const { untilMs, putOffMs, lastId, again } = horizon;
+  const { untilMs, putOffMs, lastId, again, replaceable } = horizon;
   const isPutOff = sql`(n.id > ${lastId}::int8${
     again.size === 0 ? sql`` : sql` or n.id = any(${arrayText([...again])}::text::int8[])`
-  })`;
+  } or n.waiting_key is not null and (n.id, n.fence) not in (
+      select id, fence from rows from (${idsAndFences(replaceable)}) as r(id, fence)
+    ))`;
   return sql`
     select n.id, n.queue, n.group_key,
       greatest(date_part('epoch', n.ready_at - statement_timestamp()) * 1000, 0)::float8 as due_in_ms,
       ${epochMs('statement_timestamp()')} as now_ms
     from (select 1) as one left join (select * from (
-      select j.id, j.queue, j.group_key, j.priority, j.run_at, ${readyAt} as ready_at
+      select j.id, j.queue, j.group_key, j.priority, j.run_at, j.waiting_key, j.fence, ${readyAt} as ready_at
       from ${queueJobs} as j
       where ${isFree(tables)} and j.run_at < 'infinity' and ${servedKind(kinds)}${
         queues === undefined ? sql`` : sql` and j.queue in (${values(queues)})`
