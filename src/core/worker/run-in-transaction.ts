@@ -65,7 +65,7 @@ class Undo extends Error {
  * end the database refuses, rolls everything back, and is then settled unless another worker has claimed the
  * job since.
  *
- * @param onDecided is told what becomes of the job, unless its handler has completed it
+ * @param onDecided is told what becomes of the job, unless its handler has completed or cancelled it
  */
 export async function runInTransaction(
   db: Database,

@@ -22,7 +22,7 @@ export function hasCancelledQuery(
   { id, fence, queue }: HeldJob & { readonly queue: string },
 ): SQL {
   return sql`
-    select from ${queueResults} as r
+    select r.job_id from ${queueResults} as r
     where r.queue = ${queue} and r.job_id = ${id}::int8 and r.fence = ${fence}::int8
       and r.state = 'cancelled'`;
 }

@@ -150,7 +150,7 @@ export class Statements {
     return Math.max(this.#answeredMs, this.#besideMs);
   }
 
-  /** One was answered that no runner has sent: the server is not silent. */
+  /** One was answered on the connection that listens: the server is not silent. */
   noteAnswerBeside(): void {
     this.#besideMs = performance.now();
   }
