@@ -187,6 +187,26 @@ describe('createTestDatabase', { timeout: PATIENCE_MS }, () => {
     });
   });
 
+  test.each(['stands still', 'advances now and then'])(
+    'a drain moves back what has ended where the Date of the process %s',
+    async (how) => {
+      const db = await create({ queue });
+      await inTransaction(db, async (tx) => {
+        for (const hour of [0, 1, 2, 3]) await queue.enqueue(tx, work, hour, { delayMs: hour * 3_600_000 });
+        vi.useFakeTimers({ toFake: ['Date'] });
+        const moving = handle(work, ({ payload }) => {
+          if (how !== 'stands still' && payload % 2 === 1) vi.setSystemTime(Date.now() + 1_000);
+        });
+        await drainIn(tx, { queue, handlers: [moving], until: { hours: 6 } });
+        const { jobs } = await queue.list(tx, { state: 'completed' });
+        const ago = (date: Date | null | undefined) => Math.round((Date.now() - Number(date)) / 3_600_000);
+        const ofEnds = jobs.map((job) => [job.payload, ago('finishedAt' in job ? job.finishedAt : null)]);
+        expect(ofEnds.toReversed()).toEqual([0, 1, 2, 3].map((hour) => [hour, 6 - hour]));
+        for (const { createdAt } of jobs) expect(ago(createdAt)).toBe(6);
+      });
+    },
+  );
+
   test('refuses wrong options', async () => {
     // @ts-expect-error no such option
     await expect(createTestDatabase({ migrations: 'drizzle' })).rejects.toThrow(

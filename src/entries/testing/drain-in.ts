@@ -141,15 +141,20 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const onDecided = (transition: Transition) => {
     if (transition.type === 'finish' && transition.state === 'discarded') discarded++;
   };
-  const passages: Passage[] = [];
+  let passages: Passage[] = [];
   let passedMs = 0;
   // The time of what has just come about, by a clock that handlers do not move on.
   let reachedMs = startMs;
   // Thrown once all times have moved by as much.
   let failure: { readonly error: unknown } | undefined;
-  const pass = async (ms: number) => {
-    passages.push({ at: await shiftTimes(tx, queue, { ms, written, only: 'live' }), ms });
+  const pass = async (ms: number, now: string) => {
+    const at = await shiftTimes(tx, queue, { ms, written, only: 'live' });
+    passages.push({ at: at === now ? 'infinity' : at, ms });
     passedMs += ms;
+    if (at !== now) return;
+    // The clock stands still, as by fake timers on PGlite: later nothing tells what has ended before that.
+    await shiftEnded(tx, queue, passages, written);
+    passages = [];
   };
   const moveOn = async () => {
     const batchIds = all ? undefined : await findTalliedHere(tx, queue);
@@ -159,7 +164,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     const putOffMs = untilMs - startMs - passedMs;
     const horizon = { untilMs: untilMs - passedMs, putOffMs, lastId, again, replaceable };
     const question = { kinds, queues, serial, except, written, horizon };
-    const { nowMs, next } = await findNextJob(tx, queue.tables, question);
+    const { now, nowMs, next } = await findNextJob(tx, queue.tables, question);
     const tickMs = await calendar.nextMs(passedMs);
     const clockMs = nowMs + passedMs;
     const jobMs = next === undefined ? Number.POSITIVE_INFINITY : clockMs + next.dueInMs;
@@ -167,11 +172,11 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     // Time passes only once nothing is left to do: a wait must not end late for what has ended before.
     if (nextMs > clockMs && (await moveOn())) continue;
     if (nextMs === Number.POSITIVE_INFINITY) {
-      if (untilMs > clockMs) await pass(untilMs - clockMs);
+      if (untilMs > clockMs) await pass(untilMs - clockMs, now);
       break;
     }
     if (nextMs > clockMs) {
-      await pass(Math.ceil(nextMs - clockMs));
+      await pass(Math.ceil(nextMs - clockMs), now);
       reachedMs = nextMs;
     }
     if (next === undefined || tickMs <= jobMs) {

@@ -44,8 +44,8 @@ export interface NextJob {
 /**
  * The next unheld job in time: a due job by priority, or else the one that is due first. Jobs of a group
  * wait for the jobs that hold it up, and in order for a job of a kind that is not asked for. Rates and slots
- * do not count here. Jobs of a paused queue wait forever. With it comes the database's time, in milliseconds
- * since 1970.
+ * do not count here. Jobs of a paused queue wait forever. With it comes the database's time, as Postgres
+ * writes it, and in milliseconds since 1970.
  *
  * **Under concurrency.** A plain read: the claim decides.
  */
@@ -53,17 +53,17 @@ export async function findNextJob(
   db: Executor,
   tables: QueueTables,
   question: NextJobQuestion,
-): Promise<{ readonly nowMs: number; readonly next: NextJob | undefined }> {
+): Promise<{ readonly now: string; readonly nowMs: number; readonly next: NextJob | undefined }> {
   const [row] = await queryRows(db, tables, findNextJobQuery(tables, question));
-  const nowMs = Number(row?.now_ms);
-  if (row === undefined || row.id === null) return { nowMs, next: undefined };
+  const time = { now: String(row?.now), nowMs: Number(row?.now_ms) };
+  if (row === undefined || row.id === null) return { ...time, next: undefined };
   const next = {
     id: Number(row.id),
     queue: String(row.queue),
     group: row.group_key === null ? undefined : String(row.group_key),
     dueInMs: Number(row.due_in_ms),
   };
-  return { nowMs, next };
+  return { ...time, next };
 }
 
 export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion): SQL {
@@ -96,7 +96,7 @@ export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion)
   return sql`
     select n.id, n.queue, n.group_key,
       greatest(date_part('epoch', n.ready_at - statement_timestamp()) * 1000, 0)::float8 as due_in_ms,
-      ${epochMs('statement_timestamp()')} as now_ms
+      statement_timestamp()::text as now, ${epochMs('statement_timestamp()')} as now_ms
     from (select 1) as one left join (select * from (
       select j.id, j.queue, j.group_key, j.priority, j.run_at, j.waiting_key, j.fence, ${readyAt} as ready_at
       from ${queueJobs} as j

@@ -6,7 +6,7 @@ import { writtenHere } from './written-here.ts';
 
 /** A moment in a drain at which time has passed, for what is live. */
 export interface Passage {
-  /** When that was, as Postgres writes times. */
+  /** When that was, as Postgres writes times; `infinity`: after all that has ended. */
   readonly at: string;
   /** How much. */
   readonly ms: number;
